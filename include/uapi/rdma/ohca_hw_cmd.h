@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
+/*
+ * Command interface and event queues (driver <-> device).
+ *
+ * The command queue is a submission ring and a completion ring of the same
+ * depth in host memory.  The driver fills a free slot's mailboxes, writes an
+ * entry, advances ohca_cmdq_record.producer (store release) and sets slot
+ * OHCA_UAR_CMDQ_SLOT of UAR 0.  The device may complete commands in any order;
+ * each accepted entry gets exactly one completion, unless RESET comes first.
+ * An entry whose slot is still in progress is completed with
+ * OHCA_CMD_STATUS_BUSY_SLOT and the first one goes on.
+ *
+ * All objects are named by handles that the device chooses.  DESTROY of an
+ * object that others refer to returns OHCA_CMD_STATUS_IN_USE and changes nothing.
+ */
+#ifndef OHCA_HW_CMD_H
+#define OHCA_HW_CMD_H
+
+#include <linux/types.h>
+
+#define OHCA_CMDQ_LOG_DEPTH_MIN		4
+#define OHCA_CMDQ_LOG_DEPTH_MAX		12
+#define OHCA_CMD_MAILBOX_SIZE_MAX	4096	/* bytes, each of input and output */
+#define OHCA_CMD_VECTOR			0	/* MSI-X: command completions, async events, STATUS.FAILED */
+
+/* Doorbell record of the command queue, in host memory, 64-byte aligned. */
+struct ohca_cmdq_record {
+	__le32 producer;		/* index after the last submitted entry. Host writes */
+	__le32 completion_consumer;	/* index of the next completion the host will look at. Host writes */
+	__le32 interrupt_arm;		/* 1: raise OHCA_CMD_VECTOR on the next completion. Host sets, device clears */
+	__u8   reserved_60[52];
+};
+
+struct ohca_cmd_entry {
+	__le16 opcode;			/* OHCA_CMD_* */
+	__le16 slot;			/* 0..depth-1, unique among commands in progress */
+	__le32 generation;		/* echoed; tells a late completion from a fresh one */
+	__le64 input_address;		/* DMA address of the input mailbox */
+	__le64 output_address;		/* DMA address of the output mailbox */
+	__le32 input_length;		/* bytes, must be the size of the command's input structure */
+	__le32 output_length;		/* bytes available, at least the size of its output structure */
+	__u8   reserved_100[32];
+};
+
+struct ohca_cmd_completion {
+	__le16 slot;
+	__u8   status;			/* OHCA_CMD_STATUS_* */
+	__u8   reserved_18;
+	__le32 generation;
+	__le32 detail;			/* OHCA_CMD_DETAIL_*: which check failed. Diagnosis only */
+	__u8   reserved_60[3];
+	__u8   owner;			/* bit 0: phase, 1 in the first pass, then toggling. Written last */
+};
+
+#define OHCA_CMD_COMPLETION_PHASE	0x01
+
+/* ohca_cmd_completion.status and the errno the driver returns for it. */
+#define OHCA_CMD_STATUS_OK		0
+#define OHCA_CMD_STATUS_BAD_OPCODE	1	/* -EOPNOTSUPP */
+#define OHCA_CMD_STATUS_BAD_LENGTH	2	/* -EINVAL: mailbox length */
+#define OHCA_CMD_STATUS_BAD_PARAMETER	3	/* -EINVAL */
+#define OHCA_CMD_STATUS_BAD_HANDLE	4	/* -EINVAL: no such object */
+#define OHCA_CMD_STATUS_BAD_STATE	5	/* -EINVAL: transition not legal */
+#define OHCA_CMD_STATUS_IN_USE		6	/* -EBUSY */
+#define OHCA_CMD_STATUS_NO_RESOURCES	7	/* -ENOMEM */
+#define OHCA_CMD_STATUS_DMA_FAULT	8	/* -EFAULT: page list or mailbox not reachable */
+#define OHCA_CMD_STATUS_BUSY_SLOT	9	/* -EINVAL: slot in progress or out of range */
+#define OHCA_CMD_STATUS_UNSUPPORTED	10	/* -EOPNOTSUPP: flag or feature not negotiated */
+
+/* ohca_cmd_completion.detail */
+#define OHCA_CMD_DETAIL_NONE		0
+#define OHCA_CMD_DETAIL_RESERVED	1	/* a reserved field or bit is set */
+#define OHCA_CMD_DETAIL_DEPTH		2
+#define OHCA_CMD_DETAIL_STRIDE		3
+#define OHCA_CMD_DETAIL_OFFSET		4
+#define OHCA_CMD_DETAIL_PAGE_LIST	5
+#define OHCA_CMD_DETAIL_ACCESS		6
+#define OHCA_CMD_DETAIL_LENGTH		7
+#define OHCA_CMD_DETAIL_PD		8
+#define OHCA_CMD_DETAIL_CQ		9
+#define OHCA_CMD_DETAIL_EQ		10
+#define OHCA_CMD_DETAIL_UAR		11
+#define OHCA_CMD_DETAIL_QP		12
+#define OHCA_CMD_DETAIL_KEY		13
+#define OHCA_CMD_DETAIL_GID		14
+#define OHCA_CMD_DETAIL_ATTRIBUTE	15	/* attribute missing, not allowed or out of range */
+#define OHCA_CMD_DETAIL_TYPE		16
+
+/* Opcodes. */
+#define OHCA_CMD_NOP			0x0001
+#define OHCA_CMD_QUERY_DEVICE		0x0002
+#define OHCA_CMD_SET_PORT		0x0003
+#define OHCA_CMD_SET_GID		0x0004
+#define OHCA_CMD_QUERY_COUNTERS		0x0005
+#define OHCA_CMD_CREATE_EQ		0x0010
+#define OHCA_CMD_DESTROY_EQ		0x0011
+#define OHCA_CMD_CREATE_UAR		0x0012
+#define OHCA_CMD_DESTROY_UAR		0x0013
+#define OHCA_CMD_CREATE_PD		0x0014
+#define OHCA_CMD_DESTROY_PD		0x0015
+#define OHCA_CMD_CREATE_MKEY		0x0016
+#define OHCA_CMD_DESTROY_MKEY		0x0017
+#define OHCA_CMD_CREATE_CQ		0x0018
+#define OHCA_CMD_DESTROY_CQ		0x0019
+#define OHCA_CMD_CREATE_QP		0x0020
+#define OHCA_CMD_MODIFY_QP		0x0021
+#define OHCA_CMD_QUERY_QP		0x0022
+#define OHCA_CMD_DESTROY_QP		0x0023
+
+/*
+ * A list of host pages.  Page i of the range is
+ *   levels 0: address + (i << log_page_size)               (contiguous)
+ *   levels 1: ((__le64 *)address)[i]                       (one contiguous array)
+ *   levels 2: ((__le64 *)chunk[i / 512])[i % 512], where chunk = (__le64 *)address
+ *             and each chunk is one aligned 4 KiB page
+ * The device copies the list before the command completes.
+ */
+struct ohca_page_list {
+	__le64 address;
+	__le64 first_page_offset;	/* bytes into page 0 at which the range starts; < page size */
+	__le32 page_count;
+	__u8   log_page_size;		/* 12..63 */
+	__u8   levels;			/* 0..2 */
+	__le16 reserved_b0;
+};
+
+#define OHCA_PAGE_LIST_CHUNK_ENTRIES	512
+
+/* An output that is nothing but a handle, and an input that is nothing but one. */
+struct ohca_cmd_handle {
+	__le32 handle;
+	__le32 reserved_20;
+};
+
+/* QUERY_DEVICE: no input; output: */
+struct ohca_cmd_query_device_out {
+	__le64 features;		/* those negotiated */
+	__le64 max_mr_size;		/* bytes */
+	__le64 page_size_mask;		/* bit n: pages of 2^n bytes */
+	__le64 device_clock_ns;		/* now */
+	__le32 max_qp;
+	__le32 max_cq;
+	__le32 max_mkey;
+	__le32 max_pd;
+	__le32 max_eq;
+	__le32 max_uar;
+	__le32 max_gid;
+	__le32 max_message_size;	/* bytes */
+	__u8   log_max_sq_depth;
+	__u8   log_max_rq_depth;
+	__u8   log_max_cq_depth;
+	__u8   log_max_eq_depth;
+	__u8   max_send_sge;
+	__u8   max_recv_sge;
+	__u8   max_read_atomic_initiator;	/* per QP, outstanding as requester */
+	__u8   max_read_atomic_responder;	/* per QP, responder resources */
+	__le32 max_inline;		/* bytes */
+	__le32 core_clock_khz;		/* of CQE timestamps: 1000000 */
+	__le64 firmware_version;	/* major << 32 | minor << 16 | patch */
+	__u8   reserved_2c0[28];
+	__le32 counter_count;		/* OHCA_COUNTER_COUNT of the device */
+};
+
+/* SET_PORT: no output. */
+struct ohca_cmd_set_port_in {
+	__u8   active;			/* 1: link up */
+	__u8   reserved_8[3];
+	__le32 max_mtu;			/* bytes: 256, 512, 1024, 2048 or 4096 */
+};
+
+/* SET_GID: no output. An all-zero gid clears the entry. */
+struct ohca_cmd_set_gid_in {
+	__u8   gid[16];
+	__le32 index;			/* 0..max_gid-1 */
+	__u8   mac[6];
+	__le16 vlan_id;			/* OHCA_VLAN_NONE or 0..4095 */
+	__le32 reserved_e0;
+};
+
+#define OHCA_VLAN_NONE			0xffff
+
+/* QUERY_COUNTERS: no input; output: __le64[OHCA_COUNTER_COUNT], monotonic since RESET. */
+enum ohca_counter {
+	OHCA_COUNTER_TX_SEGMENTS,
+	OHCA_COUNTER_RX_SEGMENTS,
+	OHCA_COUNTER_TX_BYTES,			/* payload */
+	OHCA_COUNTER_RX_BYTES,
+	OHCA_COUNTER_SEND_WQES,			/* work requests fetched */
+	OHCA_COUNTER_RECEIVE_WQES,
+	OHCA_COUNTER_CQES,
+	OHCA_COUNTER_COMPLETION_EVENTS,
+	OHCA_COUNTER_DUPLICATE_REQUESTS,
+	OHCA_COUNTER_OUT_OF_SEQUENCE,		/* requests whose PSN is ahead */
+	OHCA_COUNTER_SEQUENCE_NAKS_RECEIVED,
+	OHCA_COUNTER_RNR_NAKS_SENT,
+	OHCA_COUNTER_RNR_NAKS_RECEIVED,
+	OHCA_COUNTER_ACK_TIMEOUTS,
+	OHCA_COUNTER_RETRY_EXCEEDED,
+	OHCA_COUNTER_RNR_RETRY_EXCEEDED,
+	OHCA_COUNTER_LOCAL_PROTECTION_ERRORS,
+	OHCA_COUNTER_REMOTE_ACCESS_ERRORS,	/* NAKs sent */
+	OHCA_COUNTER_REMOTE_INVALID_REQUESTS,	/* NAKs sent */
+	OHCA_COUNTER_REMOTE_OPERATION_ERRORS,	/* NAKs sent */
+	OHCA_COUNTER_PACKETS_DROPPED,		/* no such QP, wrong state, malformed */
+	OHCA_COUNTER_CQ_OVERRUNS,
+	OHCA_COUNTER_DOORBELLS_BAD,		/* producer index beyond the ring, or no queue behind the slot */
+	OHCA_COUNTER_COMMANDS,
+	OHCA_COUNTER_COMMANDS_FAILED,
+	OHCA_COUNTER_COUNT
+};
+
+/* CREATE_EQ: output struct ohca_cmd_handle. */
+struct ohca_cmd_create_eq_in {
+	struct ohca_page_list pages;	/* struct ohca_eq_record, then at OHCA_EQ_RING_OFFSET the ring */
+	__u8   log_depth;
+	__u8   type;			/* OHCA_EQ_* */
+	__le16 vector;			/* MSI-X vector */
+	__le32 reserved_e0;
+};
+
+#define OHCA_EQ_ASYNC			0	/* exactly one; must exist before any other object but EQs */
+#define OHCA_EQ_COMPLETION		1
+#define OHCA_EQ_RING_OFFSET		64
+
+/* DESTROY_*: input struct ohca_cmd_handle, no output. */
+
+/* CREATE_UAR: no input; output handle = index of the page in BAR2, zeroed. UAR 0 always exists. */
+/* CREATE_PD: no input; output handle. */
+
+/* CREATE_MKEY. */
+struct ohca_cmd_create_mkey_in {
+	struct ohca_page_list pages;	/* unused with OHCA_MKEY_LINEAR */
+	__le64 start;			/* first address in the key's address space */
+	__le64 length;			/* bytes; 0 .. max_mr_size */
+	__le32 pd;
+	__le32 access;			/* OHCA_ACCESS_* */
+	__u8   flags;			/* OHCA_MKEY_* */
+	__u8   consumer_key;		/* low 8 bits of the key */
+	__le16 reserved_190;
+	__le32 reserved_1a0;
+};
+
+struct ohca_cmd_create_mkey_out {
+	__le32 key;			/* index << 8 | consumer_key; lkey and rkey */
+	__le32 reserved_20;
+};
+
+#define OHCA_MKEY_LINEAR		0x01	/* address space is DMA addresses, all of them */
+#define OHCA_MKEY_FLAGS_ALL		0x01
+
+/* Same values as IB_ACCESS_*; local read is implied. */
+#define OHCA_ACCESS_LOCAL_WRITE		0x01
+#define OHCA_ACCESS_REMOTE_WRITE	0x02
+#define OHCA_ACCESS_REMOTE_READ		0x04
+#define OHCA_ACCESS_REMOTE_ATOMIC	0x08
+#define OHCA_ACCESS_ALL			0x0f
+
+/* CREATE_CQ: output struct ohca_cmd_handle (cqn). */
+struct ohca_cmd_create_cq_in {
+	struct ohca_page_list pages;
+	__le32 eq;			/* handle of a completion EQ */
+	__u8   log_depth;		/* 0..log_max_cq_depth */
+	__u8   flags;			/* OHCA_CQ_* */
+	__le16 reserved_f0;
+};
+
+#define OHCA_CQ_IGNORE_OVERRUN		0x01
+#define OHCA_CQ_FLAGS_ALL		0x01
+
+/* CREATE_QP. */
+struct ohca_cmd_create_qp_in {
+	struct ohca_page_list pages;
+	__le32 pd;
+	__le32 send_cq;
+	__le32 recv_cq;
+	__le32 uar;			/* whose notify words announce the send queue */
+	__le32 sq_offset;		/* bytes into the buffer */
+	__le32 rq_offset;
+	__u8   type;			/* OHCA_QP_TYPE_* */
+	__u8   flags;			/* OHCA_QP_* */
+	__u8   log_sq_depth;
+	__u8   log_rq_depth;
+	__u8   log_sq_stride;
+	__u8   log_rq_stride;
+	__le16 reserved_1b0;
+};
+
+struct ohca_cmd_create_qp_out {
+	__le32 qpn;			/* 24 bits, never 0 or 1 */
+	__le32 uar_slot;		/* slot of the send queue in its UAR */
+};
+
+#define OHCA_QP_TYPE_RC			1
+
+#define OHCA_QP_SIGNAL_ALL		0x01	/* every send WQE completes with a CQE */
+#define OHCA_QP_NO_SQ			0x02	/* sq_* fields are 0 */
+#define OHCA_QP_NO_RQ			0x04
+#define OHCA_QP_FLAGS_ALL		0x07
+
+/* Queue pair states; as in the verbs. */
+#define OHCA_QP_STATE_RESET		0
+#define OHCA_QP_STATE_INIT		1
+#define OHCA_QP_STATE_RTR		2
+#define OHCA_QP_STATE_RTS		3
+#define OHCA_QP_STATE_SQD		4
+#define OHCA_QP_STATE_SQE		5
+#define OHCA_QP_STATE_ERR		6
+
+/* Attributes of a queue pair: input of MODIFY_QP, output of QUERY_QP. */
+struct ohca_qp_attributes {
+	__u8   state;			/* OHCA_QP_STATE_* */
+	__u8   path_mtu;		/* log2 bytes: 8..12 */
+	__u8   access;			/* OHCA_ACCESS_REMOTE_* */
+	__u8   max_read_atomic;		/* as requester, outstanding */
+	__u8   max_dest_read_atomic;	/* as responder */
+	__u8   min_rnr_timer;		/* IBTA encoding 0..31 */
+	__u8   ack_timeout;		/* IBTA encoding: 4.096 us * 2^n, 0 is infinite */
+	__u8   retry_count;		/* 0..7 */
+	__u8   rnr_retry;		/* 0..7, 7 is infinite */
+	__u8   sq_drained_event;	/* SQD: notify when drained. QUERY_QP: 1 while draining */
+	__le16 pkey_index;		/* 0 */
+	__le32 dest_qpn;
+	__le32 sq_psn;
+	__le32 rq_psn;
+	__le32 qkey;			/* datagram types; 0 */
+	__u8   dgid[16];
+	__u8   dmac[6];
+	__u8   sgid_index;
+	__u8   hop_limit;
+	__u8   traffic_class;
+	__u8   service_level;
+	__le16 source_udp_port;		/* RoCEv2; 0 lets the device choose */
+	__le32 flow_label;
+	__le32 reserved_1e0;
+};
+
+/* ohca_cmd_modify_qp_in.mask: which attributes are given. */
+#define OHCA_QP_ATTR_STATE		0x00000001
+#define OHCA_QP_ATTR_PATH_MTU		0x00000002
+#define OHCA_QP_ATTR_ACCESS		0x00000004
+#define OHCA_QP_ATTR_MAX_READ_ATOMIC	0x00000008
+#define OHCA_QP_ATTR_MAX_DEST_READ_ATOMIC 0x00000010
+#define OHCA_QP_ATTR_MIN_RNR_TIMER	0x00000020
+#define OHCA_QP_ATTR_ACK_TIMEOUT	0x00000040
+#define OHCA_QP_ATTR_RETRY_COUNT	0x00000080
+#define OHCA_QP_ATTR_RNR_RETRY		0x00000100
+#define OHCA_QP_ATTR_SQ_DRAINED_EVENT	0x00000200
+#define OHCA_QP_ATTR_PKEY_INDEX		0x00000400
+#define OHCA_QP_ATTR_DEST_QPN		0x00000800
+#define OHCA_QP_ATTR_SQ_PSN		0x00001000
+#define OHCA_QP_ATTR_RQ_PSN		0x00002000
+#define OHCA_QP_ATTR_QKEY		0x00004000
+#define OHCA_QP_ATTR_PATH		0x00008000	/* dgid .. flow_label */
+#define OHCA_QP_ATTR_ALL		0x0000ffff
+
+/* MODIFY_QP: no output. A refused change changes nothing. */
+struct ohca_cmd_modify_qp_in {
+	__le32 qpn;
+	__le32 mask;			/* OHCA_QP_ATTR_* */
+	__u8   current_state;		/* what the driver believes; refused with BAD_STATE if wrong */
+	__u8   check_current_state;	/* 1: current_state is given */
+	__u8   reserved_50[6];
+	struct ohca_qp_attributes attributes;
+};
+
+/* QUERY_QP: input struct ohca_cmd_handle. */
+struct ohca_cmd_query_qp_out {
+	struct ohca_qp_attributes attributes;
+	__le32 sq_consumer;		/* SQ index of the oldest WQE not completed */
+	__le32 rq_consumer;		/* RQ index of the next WQE to be used */
+};
+
+/*
+ * Event queues.  The device writes an entry, owner last, and raises the EQ's
+ * vector if it finds interrupt_arm set (and clears it).  The driver drains,
+ * writes consumer, sets interrupt_arm, fences and looks once more.
+ */
+struct ohca_eq_record {
+	__le32 consumer;		/* index of the next entry the host will look at. Host writes */
+	__le32 interrupt_arm;		/* 1: interrupt wanted. Host sets, device clears */
+	__u8   reserved_40[56];
+};
+
+struct ohca_eqe {
+	__u8   type;			/* OHCA_EVENT_* */
+	__u8   reserved_8[3];
+	__le32 number;			/* cqn, qpn ... by type */
+	__le32 detail;			/* OHCA_VENDOR_ERROR_* for errors */
+	__u8   reserved_60[3];
+	__u8   owner;			/* bit 0: phase, 1 in the first pass, then toggling. Written last */
+};
+
+#define OHCA_EQE_PHASE			0x01
+
+#define OHCA_EVENT_COMPLETION		1	/* completion EQ: number is the cqn */
+#define OHCA_EVENT_CQ_ERROR		2	/* async from here on: cqn */
+#define OHCA_EVENT_QP_FATAL		3	/* qpn: the device lost the QP's memory or rings are garbage */
+#define OHCA_EVENT_QP_REQUEST_ERROR	4	/* qpn: responder saw an invalid request */
+#define OHCA_EVENT_QP_ACCESS_ERROR	5	/* qpn: responder saw an access violation */
+#define OHCA_EVENT_COMM_ESTABLISHED	6	/* qpn: first message in RTR */
+#define OHCA_EVENT_SQ_DRAINED		7	/* qpn */
+#define OHCA_EVENT_QP_LAST_WQE		8	/* qpn; SRQ */
+#define OHCA_EVENT_EQ_OVERRUN		9	/* number is the EQ handle; events were lost */
+
+#endif /* OHCA_HW_CMD_H */

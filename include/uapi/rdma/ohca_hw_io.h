@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
+/*
+ * Data path: UAR pages, doorbell records, WQEs, CQEs
+ * (provider, and driver for kernel queue pairs <-> device).
+ *
+ * Nothing here needs a system call or a trapped access, save the kick of a
+ * sleeping device.
+ */
+#ifndef OHCA_HW_IO_H
+#define OHCA_HW_IO_H
+
+#include <linux/types.h>
+
+/*
+ * UAR page (BAR2, OHCA_UAR_SIZE each; UAR 0 is the kernel's).
+ *
+ * A queue that has work is announced by the bit of its slot:
+ *   1. producer index into the doorbell record     (store release)
+ *   2. notify[slot / 64] |= 1 << (slot % 64)       (atomic OR, sequentially consistent)
+ *   3. only if 2. changed the bit: summary |= 1 << (slot / 64)   (likewise)
+ *   4. if need_wakeup is set: write the kick page
+ * The device exchanges summary, then the notify words it names, by 0, and
+ * reads the doorbell records of the queues behind the bits.  Before it sleeps
+ * it sets need_wakeup in all live UARs, fences, and scans once more.
+ *
+ * Several queues may share a slot.  Slot 0 of UAR 0 is the command queue.
+ */
+#define OHCA_UAR_SIZE			4096
+#define OHCA_UAR_SLOT_COUNT		4096
+#define OHCA_UAR_NOTIFY_WORDS		64
+#define OHCA_UAR_CMDQ_SLOT		0	/* in UAR 0 */
+
+struct ohca_uar {
+	__le32 need_wakeup;		/* device writes: 1 asleep (kick needed), 0 scanning */
+	__le32 device_state;		/* OHCA_UAR_DEVICE_*; driver or device writes */
+	__u8   reserved_40[56];
+	__le64 summary;			/* bit i: notify[i] is not 0. Host sets, device clears */
+	__u8   reserved_240[440];
+	__le64 notify[OHCA_UAR_NOTIFY_WORDS];	/* bit j of word i: slot 64 i + j. Host sets, device clears */
+	__u8   reserved_2000[3072];
+};
+
+/* ohca_uar.device_state: FAILED tells pollers that no completion will ever come. */
+#define OHCA_UAR_DEVICE_RUNNING		0
+#define OHCA_UAR_DEVICE_FAILED		1
+
+/*
+ * Queue buffers.  A queue pair's or a CQ's buffer is one DMA-able range,
+ * described to the device by a page list at creation:
+ *   QP: struct ohca_qp_record at offset 0, SQ ring at sq_offset, RQ ring at rq_offset
+ *   CQ: struct ohca_cq_record at offset 0, CQE ring at OHCA_CQ_RING_OFFSET
+ * sq_offset and rq_offset are multiples of the ring's stride, so that no entry
+ * crosses a page.  The buffer is zeroed by the host before creation.
+ */
+#define OHCA_RECORD_SIZE		64
+#define OHCA_CQ_RING_OFFSET		64
+
+struct ohca_qp_record {
+	__le32 sq_producer;		/* index after the last posted send WQE. Host writes */
+	__le32 rq_producer;		/* index after the last posted receive WQE. Host writes */
+	__u8   reserved_40[56];
+};
+
+struct ohca_cq_record {
+	__le32 consumer;		/* index of the next CQE the host will look at. Host writes */
+	__le32 arm;			/* OHCA_CQ_ARM_* | sequence << OHCA_CQ_ARM_SEQUENCE_SHIFT. Host writes */
+	__le32 fired;			/* the arm value that last raised an event. Device writes */
+	__u8   reserved_60[52];
+};
+
+/*
+ * CQ arming.  The host writes a new sequence each time.  After the device has
+ * written a CQE it fences and compares arm with the value that fired last; if
+ * they differ and the type matches the CQE, it posts one completion event and
+ * stores the value to `fired`.  Pairs with the host's fence between arming and
+ * polling once more.
+ */
+#define OHCA_CQ_ARM_TYPE_MASK		0x00000003
+#define OHCA_CQ_ARM_NONE		0
+#define OHCA_CQ_ARM_SOLICITED		1	/* solicited receive, or any CQE with an error */
+#define OHCA_CQ_ARM_NEXT		2	/* any CQE */
+#define OHCA_CQ_ARM_SEQUENCE_SHIFT	2
+
+/*
+ * Send WQE.  Slots have a fixed stride per queue, a power of two from
+ * OHCA_SQ_STRIDE_MIN to OHCA_SQ_STRIDE_MAX bytes.  After the header follow
+ *   num_sge scatter/gather elements                      (SEND*, WRITE*, READ)
+ *   inline_length bytes of payload, if OHCA_WQE_INLINE   (SEND*, WRITE*)
+ *   struct ohca_wqe_atomic, then one element             (CAS, FADD)
+ */
+#define OHCA_SQ_STRIDE_MIN		64
+#define OHCA_SQ_STRIDE_MAX		2048
+#define OHCA_RQ_STRIDE_MIN		32
+#define OHCA_RQ_STRIDE_MAX		1024
+
+struct ohca_sge {
+	__le64 address;			/* in the address space of the key */
+	__le32 length;			/* bytes; 0 means 0 */
+	__le32 lkey;
+};
+
+struct ohca_sq_wqe {
+	__u8   opcode;			/* OHCA_WR_* */
+	__u8   flags;			/* OHCA_WQE_* */
+	__u8   num_sge;			/* 0 with OHCA_WQE_INLINE */
+	__u8   reserved_18;
+	__le32 inline_length;		/* bytes; 0 without OHCA_WQE_INLINE */
+	__be32 immediate;		/* *_IMM: as on the wire */
+	__le32 invalidate_rkey;		/* SEND_INV */
+	__le64 remote_address;		/* WRITE*, READ, CAS, FADD */
+	__le32 rkey;			/* likewise */
+	__le32 reserved_e0;
+};
+
+struct ohca_wqe_atomic {
+	__le64 operand;			/* CAS: swap value; FADD: addend. In host byte order of the target */
+	__le64 compare;			/* CAS: expected value; FADD: 0 */
+};
+
+/* Opcodes of send WQEs. 0 is invalid so that an unwritten slot is caught. */
+#define OHCA_WR_SEND			0x01
+#define OHCA_WR_SEND_IMM		0x02
+#define OHCA_WR_SEND_INV		0x03
+#define OHCA_WR_WRITE			0x04
+#define OHCA_WR_WRITE_IMM		0x05
+#define OHCA_WR_READ			0x06
+#define OHCA_WR_CAS			0x07
+#define OHCA_WR_FADD			0x08
+
+/* ohca_sq_wqe.flags */
+#define OHCA_WQE_SIGNALED		0x01	/* post a CQE on success, too */
+#define OHCA_WQE_SOLICITED		0x02
+#define OHCA_WQE_FENCE			0x04	/* wait for earlier READs and atomics */
+#define OHCA_WQE_INLINE			0x08
+#define OHCA_WQE_FLAGS_ALL		0x0f
+
+/* Receive WQE: this header, then num_sge elements. */
+struct ohca_rq_wqe {
+	__u8   num_sge;
+	__u8   reserved_8[3];
+	__le32 tag;			/* echoed in ohca_cqe.wqe_index */
+	__le64 reserved_40;
+};
+
+/* Completion queue entry. The device writes owner last (store release). */
+struct ohca_cqe {
+	__le64 timestamp_ns;		/* device clock when the CQE was written */
+	__le32 qpn;			/* 24 bits */
+	__le32 wqe_index;		/* send: SQ index of the WQE, retiring all up to it; receive: its tag */
+	__le32 byte_length;		/* receive, READ, atomics: bytes received */
+	union {
+		__be32 immediate;	/* OHCA_CQE_WITH_IMM */
+		__le32 invalidated_rkey;	/* OHCA_CQE_WITH_INV */
+	};
+	__le32 src_qp;			/* receive: QP number of the sender */
+	__u8   status;			/* OHCA_CQE_STATUS_* */
+	__u8   opcode;			/* OHCA_WR_*: of the WQE (send), of the message (receive) */
+	__u8   flags;			/* OHCA_CQE_* */
+	__u8   reserved_f8;
+	__le32 vendor_error;		/* OHCA_VENDOR_ERROR_*: detail of an error status */
+	__u8   reserved_120[27];
+	__u8   owner;			/* bit 0: phase, 1 in the first pass, then toggling; rest 0 */
+};
+
+#define OHCA_CQE_RECEIVE		0x01	/* from the receive queue */
+#define OHCA_CQE_WITH_IMM		0x02
+#define OHCA_CQE_WITH_INV		0x04
+#define OHCA_CQE_SOLICITED		0x08
+#define OHCA_CQE_PHASE			0x01	/* in owner */
+
+/* ohca_cqe.status; the same set, in the same sense, as enum ib_wc_status. */
+#define OHCA_CQE_STATUS_SUCCESS			0
+#define OHCA_CQE_STATUS_LOCAL_LENGTH		1
+#define OHCA_CQE_STATUS_LOCAL_QP_OPERATION	2
+#define OHCA_CQE_STATUS_LOCAL_PROTECTION	3
+#define OHCA_CQE_STATUS_FLUSHED			4
+#define OHCA_CQE_STATUS_MW_BIND			5
+#define OHCA_CQE_STATUS_BAD_RESPONSE		6
+#define OHCA_CQE_STATUS_LOCAL_ACCESS		7
+#define OHCA_CQE_STATUS_REMOTE_INVALID_REQUEST	8
+#define OHCA_CQE_STATUS_REMOTE_ACCESS		9
+#define OHCA_CQE_STATUS_REMOTE_OPERATION	10
+#define OHCA_CQE_STATUS_RETRY_EXCEEDED		11
+#define OHCA_CQE_STATUS_RNR_RETRY_EXCEEDED	12
+#define OHCA_CQE_STATUS_REMOTE_ABORTED		13
+#define OHCA_CQE_STATUS_FATAL			14
+#define OHCA_CQE_STATUS_GENERAL			15
+#define OHCA_CQE_STATUS_COUNT			16
+
+/* ohca_cqe.vendor_error: which check failed. Diagnosis only. */
+#define OHCA_VENDOR_ERROR_NONE			0
+#define OHCA_VENDOR_ERROR_OPCODE		1	/* unknown or not allowed on this queue pair */
+#define OHCA_VENDOR_ERROR_FLAGS			2	/* reserved bit or field set */
+#define OHCA_VENDOR_ERROR_SGE_COUNT		3
+#define OHCA_VENDOR_ERROR_LENGTH		4	/* message too long, or for the receive buffer */
+#define OHCA_VENDOR_ERROR_KEY_INDEX		5	/* no such key */
+#define OHCA_VENDOR_ERROR_KEY_STALE		6	/* consumer key differs, or key is free */
+#define OHCA_VENDOR_ERROR_KEY_PD		7
+#define OHCA_VENDOR_ERROR_KEY_ACCESS		8
+#define OHCA_VENDOR_ERROR_KEY_RANGE		9
+#define OHCA_VENDOR_ERROR_DMA			10	/* host memory not reachable */
+#define OHCA_VENDOR_ERROR_RING_INDEX		11	/* producer index beyond the ring */
+#define OHCA_VENDOR_ERROR_ALIGNMENT		12	/* atomic not on 8 bytes */
+#define OHCA_VENDOR_ERROR_READ_ATOMIC_DEPTH	13	/* READ or atomic with max_rd_atomic 0 */
+#define OHCA_VENDOR_ERROR_PSN			14
+#define OHCA_VENDOR_ERROR_NAK			15	/* the responder refused */
+#define OHCA_VENDOR_ERROR_UNREACHABLE		16	/* no such peer */
+#define OHCA_VENDOR_ERROR_CQ_OVERRUN		17
+
+#endif /* OHCA_HW_IO_H */
