@@ -30,6 +30,25 @@ struct PageRange {
 	uint16_t reserved;
 };
 
+// The function itself: what is not an object.
+struct FunctionContext {
+	uint32_t enabled;
+	uint32_t failure;         // OHCA_FAIL_*: why it stopped by itself
+	uint64_t features;        // negotiated
+	uint64_t cmdq_sq_address;
+	uint64_t cmdq_cq_address;
+	uint64_t cmdq_record_address;
+	uint32_t cmdq_log_depth;
+	uint32_t cmdq_consumer;   // next entry to be fetched
+	uint32_t cmdq_completed;  // next completion to be written
+	uint32_t async_eq;        // handle, 0 = none
+	uint32_t port_active;
+	uint32_t port_max_mtu;    // bytes
+	uint32_t active_head;     // queue pairs with something to transmit, 0 = none. Engine only
+	uint32_t active_tail;
+	uint64_t eq_pending;      // bit i: EQ i + 1 has completion events that wait, or lost some
+};
+
 struct PdContext {
 	uint32_t live;
 	uint32_t reference_count; // keys, queue pairs
@@ -51,7 +70,9 @@ struct EqContext {
 	uint8_t log_depth;
 	uint8_t type;             // OHCA_EQ_*
 	uint16_t vector;
-	uint32_t overrun;         // events were lost and not yet reported
+	uint32_t overrun;         // async EQ: events were lost and not yet reported
+	uint32_t pending_head;    // completion EQ: CQs whose event waits for room in the ring, 0 = none
+	uint32_t pending_tail;
 	uint32_t reserved;
 };
 
@@ -66,7 +87,8 @@ struct CqContext {
 	uint8_t log_depth;
 	uint8_t flags;            // OHCA_CQ_*
 	uint8_t overrun;          // in error: no further CQE is written
-	uint8_t reserved;
+	uint8_t event_pending;    // in the EQ's list of CQs whose event waits
+	uint32_t event_next;      // next cqn of that list, 0 = end
 };
 
 struct MkeyContext {
@@ -90,17 +112,17 @@ struct GidContext {
 	uint32_t reserved;
 };
 
-// One send WQE between fetch and retirement. Variable length blocks would save
-// memory; a fixed ring per active queue pair is simpler and bounded.
-// Defined by the transport (transport/send_window.hh).
-struct SendWindowEntry;
-
-// Responder resource: what a duplicate READ or atomic is answered from.
+// Responder resource: what a READ or atomic, or a duplicate of it, is answered from
+// (transport/responder_resources.hh).
 struct ResponderResource {
-	uint32_t psn;             // of the request
+	uint32_t psn;             // of the request, also of its first response packet
 	uint32_t psn_count;       // response packets
+	uint32_t respond_psn;     // next response packet to be transmitted, while pending
+	uint32_t respond_end_psn; // after the last one
 	uint8_t kind;             // 0 none, OHCA_WR_READ, OHCA_WR_CAS or OHCA_WR_FADD
-	uint8_t reserved[3];
+	uint8_t pending;          // to be answered (again)
+	uint8_t answered;         // has been answered completely at least once
+	uint8_t reserved;
 	uint32_t rkey;
 	uint64_t address;
 	uint64_t length_or_original; // READ: bytes; atomic: the value before
@@ -118,51 +140,53 @@ struct QueueRing {
 };
 
 // What the requester half of RC remembers. Owned by transport/.
+// Order on the send queue: complete_index <= transmit_index <= fetch_index, at most
+// window_count apart. Order of PSNs: unacked_psn <= sent_psn <= next_psn, at most 2^23 apart.
 struct RequesterContext {
 	uint32_t fetch_index;     // next SQ index to be fetched from the ring
 	uint32_t complete_index;  // oldest SQ index not completed
-	uint32_t transmit_index;  // SQ index being transmitted (<= fetch_index)
-	uint32_t next_psn;        // PSN of the next new request packet
-	uint32_t unacked_psn;     // oldest PSN not acknowledged
-	uint32_t transmit_psn;    // PSN to be transmitted next; < next_psn while retransmitting
-	uint64_t transmit_offset; // bytes of the current message already transmitted
-	uint64_t read_offset;     // bytes of the oldest READ already received
-	uint32_t reads_outstanding;
+	uint32_t transmit_index;  // SQ index being transmitted
+	uint32_t next_psn;        // PSN of the next message to be started
+	uint32_t sent_psn;        // after the highest PSN ever transmitted
+	uint32_t unacked_psn;     // oldest PSN not acknowledged (READ: data not received)
+	uint64_t transmit_offset; // bytes of the message at transmit_index already transmitted
+	uint32_t reads_outstanding; // READs and atomics started and not completed
 	uint8_t retries_left;
 	uint8_t rnr_retries_left;
-	uint8_t rnr_waiting;
-	uint8_t draining;         // SQD: no new message is started
+	uint8_t draining;         // in SQD and SQ_DRAINED not yet reached
+	uint8_t read_retried;     // an implied NAK has been acted on, no progress since
 	uint64_t timeout_at_ns;   // local ACK timeout, 0 = not running
 	uint64_t rnr_until_ns;    // RNR wait, 0 = none
-	BlockOffset window;       // SendWindowEntry[], allocated at first use
-	uint32_t window_count;
-	uint32_t credits;
+	BlockOffset window;       // SendWindowEntry[] (transport/send_window.hh), at first use
+	uint32_t window_count;    // entries, a power of two
+	uint32_t window_stride;   // bytes of an entry with its payload
 };
 
 // What the responder half of RC remembers. Owned by transport/.
 struct ResponderContext {
 	uint32_t expected_psn;
 	uint32_t msn;
-	uint32_t rq_index;        // next receive WQE
-	uint8_t nak_sent;         // sequence NAK outstanding: further out-of-sequence packets are silent
-	uint8_t in_message;       // opcode class of the message in progress, 0 = none
-	uint8_t ack_pending;
-	uint8_t ack_syndrome;
-	uint32_t ack_psn;
-	uint32_t recv_tag;        // receive WQE in use
-	uint64_t recv_offset;     // bytes of the current SEND placed
+	uint32_t rq_index;        // next receive WQE; stays while a message fills it
+	uint8_t in_message;       // SegmentKind of the SEND or WRITE in progress, 0 = none
+	uint8_t nak_sent;         // packets ahead of expected_psn are dropped silently
+	uint8_t ack_pending;      // an ACK or NAK is to be transmitted after all responses
+	uint8_t ack_syndrome;     // AETH (transport/aeth.hh)
+	uint32_t ack_psn;         // of a NAK; an ACK is for expected_psn - 1
+	uint32_t message_length;  // bytes of the message in progress received so far
 	uint64_t write_address;   // current WRITE: where the next byte goes
 	uint64_t write_remaining;
 	uint32_t write_rkey;
-	uint8_t recv_active;
+	uint32_t recv_tag;        // of the receive WQE in use
+	uint64_t recv_length;     // bytes it can take
+	BlockOffset recv_sges;    // ohca_sge[kReceiveSgeMax] of it, at the first message of several segments
+	uint8_t recv_active;      // a receive WQE is in use across segments
 	uint8_t recv_sge_count;
 	uint8_t communication_established;
 	uint8_t resource_head;    // oldest of resources
-	BlockOffset recv_sges;    // struct ohca_sge[max_recv_sge] of the receive WQE in use
+	uint8_t resource_count;   // in use
+	uint8_t resource_pending; // number of resources with pending set
+	uint16_t reserved;
 	BlockOffset resources;    // ResponderResource[kResponderResourceCount], at first use
-	uint32_t read_response_pending; // resources still to be answered
-	uint32_t reserved;
-	uint64_t read_response_offset;
 };
 
 struct QpContext {
@@ -179,14 +203,23 @@ struct QpContext {
 	uint32_t uar_slot;
 	uint32_t slot_next;       // next qpn in the slot's list, 0 = end
 	uint32_t slot_previous;
-	uint32_t active_next;     // next qpn in the engine's active list
+	uint32_t active_next;     // next qpn in the function's active list, 0 = end. Engine only
+	uint32_t active_previous;
 	uint32_t active;          // in the active list
-	uint32_t reserved;
+	uint32_t timer_bucket;    // bucket of the function's timer wheel + 1, 0 = not in it. Engine only
+	uint32_t timer_next;      // next qpn in the bucket, 0 = end
+	uint32_t timer_previous;
+	uint64_t timer_at_ns;     // when the wheel looks at it; never later than poll_timeout()
+	uint32_t route_function;  // engine's index of the function that holds dgid
+	uint32_t route_generation; // of the engine's GID map when it was looked up, 0 = never
 	PageRange buffer;
 	QueueRing sq;
 	QueueRing rq;
 	uint32_t sq_producer_seen;
 	uint32_t rq_producer_seen;
+	uint64_t flush_at_ns;     // ERR: when the rings are looked at next, 0 = not in ERR
+	uint32_t flush_interval_ns; // grows while nothing is posted
+	uint32_t reserved2;
 	struct ohca_qp_attributes attributes; // as last set, little endian
 	RequesterContext requester;
 	ResponderContext responder;

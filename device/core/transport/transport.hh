@@ -14,6 +14,7 @@
 
 #include "core/context.hh"
 #include "core/engine.hh"
+#include "core/queue/queues.hh"
 #include "core/transport/segment.hh"
 
 namespace ohca::core {
@@ -27,23 +28,36 @@ struct TransportLimits {
 // The send queue may have new WQEs.
 void handle_doorbell(Function &function, QpContext &qp, TimeNs now);
 
+enum class Delivery : uint8_t {
+	kDone,
+	kSourceFault, // the payload could not be read; nothing has happened here
+};
+
 // A segment addressed to this queue pair arrived. The payload is consumed before it returns.
-void handle_segment(Function &function, QpContext &qp, const Segment &segment, TimeNs now);
+// On kSourceFault the owner tells the sender with handle_payload_fault().
+Delivery handle_segment(Function &function, QpContext &qp, const Segment &segment, TimeNs now);
+
+// Memory behind the payload of a segment that this queue pair's poll_transmit() gave was not
+// reachable. A request completes in error; a READ response becomes a NAK.
+void handle_payload_fault(Function &function, QpContext &qp, const Segment &segment, TimeNs now);
 
 // `now` has reached poll_timeout().
 void handle_timeout(Function &function, QpContext &qp, TimeNs now);
 
 // The next segment to be sent, responses before requests. scratch holds the ranges that
 // segment.payload refers to and lives until the segment is consumed. False: nothing now.
-struct TransmitScratch;
+struct TransmitScratch {
+	SgRange ranges[kSendSgeMax];
+};
 bool poll_transmit(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
 		   TransmitScratch &scratch, Segment &segment);
 
-// When handle_timeout wants to be called; kNever if no timer runs.
+// When handle_timeout wants to be called; kNever if no timer runs. May be in the past: now.
+// A queue pair in ERR keeps a timer of 1 to 64 ms, by which it finds receive WQEs that are
+// posted later (posting a receive rings no doorbell); handle_doorbell() finds them at once.
 TimeNs poll_timeout(const QpContext &qp);
 
-// The peer cannot be reached now (no route, no such QP): counts as loss, timers decide.
-// Called by the owner in place of delivering a segment; default is to do nothing.
+// The peer cannot be reached now (no route, no such QP): the owner drops the segment, timers decide.
 
 // MODIFY_QP has changed qp.state from `from` to qp.state and qp.attributes (already
 // validated). Loads PSNs at RTR/RTS, flushes both queues on ERR, clears everything on RESET,
