@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/context.hh"
 #include "core/engine.hh"
@@ -14,14 +15,36 @@
 
 namespace ohca::core {
 
+class Function;
+
+// Who drives a function: the engine; null in the simulator and in unit tests, which poll.
+class FunctionOwner {
+public:
+	virtual void activate(Function &function, QpContext &qp) = 0;
+	// The queue pair is about to be destroyed: forget it.
+	virtual void forget(Function &function, QpContext &qp) = 0;
+	// GIDs or the port changed.
+	virtual void routes_changed() = 0;
+
+protected:
+	~FunctionOwner() = default;
+};
+
 class Function {
 public:
-	Function(uint32_t index, const FunctionResources &resources);
+	Function(uint32_t index, const FunctionResources &resources, FunctionOwner *owner = nullptr);
 
 	uint32_t index() const { return index_; } // in the engine
 	ContextMemory &context() { return context_; }
 	FunctionMemory &memory() { return memory_; }
 	const FunctionResources &resources() const { return resources_; }
+	FunctionContext &state() { return context_.function(); }
+
+	bool running() { return state().enabled && !state().failure; }
+	bool has_feature(uint64_t feature) { return (state().features & feature) == feature; }
+	// Stops the function for good (until RESET): applications see it in their UAR pages, the
+	// driver in STATUS. OHCA_FAIL_*.
+	void fail(uint32_t reason);
 
 	// The time of the current pass; CQE timestamps.
 	TimeNs now() const { return now_; }
@@ -32,18 +55,39 @@ public:
 	// Interrupts are collected and raised once per pass.
 	void request_interrupt(uint32_t vector) { if (vector < 64) interrupts_pending_ |= uint64_t{1} << vector; }
 	uint64_t take_interrupts() { uint64_t v = interrupts_pending_; interrupts_pending_ = 0; return v; }
+	bool has_interrupts() const { return interrupts_pending_ != 0; }
 
 	// A queue pair that has something to transmit or a timer: puts it on the engine's list once.
-	// Implemented by the engine; the simulator and unit tests poll instead.
-	void activate(QpContext &qp);
+	// Does nothing without an owner.
+	void activate(QpContext &qp) { if (owner_) owner_->activate(*this, qp); }
+	FunctionOwner *owner() { return owner_; }
+
+	// UAR pages, and which of them are live: a compact list, because it is scanned in every pass.
+	uint32_t uar_count() const { return static_cast<uint32_t>(resources_.uar_pages.size() / OHCA_UAR_SIZE); }
+	struct ohca_uar *uar_page(uint32_t index)
+	{
+		return reinterpret_cast<struct ohca_uar *>(resources_.uar_pages.data() +
+							   size_t{index} * OHCA_UAR_SIZE);
+	}
+	const std::vector<uint32_t> &live_uars() const { return live_uars_; }
+	void add_live_uar(uint32_t index) { live_uars_.push_back(index); }
+	void remove_live_uar(uint32_t index) { std::erase(live_uars_, index); }
+	void clear_live_uars() { live_uars_.clear(); }
+
+	// Commands may wait in the ring (doorbell rung, or a pass did not take them all).
+	bool commands_pending() const { return commands_pending_; }
+	void set_commands_pending(bool pending) { commands_pending_ = pending; }
 
 private:
 	uint32_t index_;
 	FunctionResources resources_;
 	ContextMemory context_;
 	FunctionMemory memory_;
+	FunctionOwner *owner_;
 	TimeNs now_ = 0;
 	uint64_t interrupts_pending_ = 0;
+	bool commands_pending_ = false;
+	std::vector<uint32_t> live_uars_;
 };
 
 } // namespace ohca::core

@@ -14,11 +14,12 @@
 //    has failed.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
-#include <vector>
 
 namespace ohca::core {
 
@@ -50,7 +51,8 @@ public:
 	uint64_t generation() const { return generation_; }
 
 	// The longest directly accessible piece at `address`, at most `length` bytes;
-	// empty if unmapped, in-band only, or not writable though `write`.
+	// empty if unmapped, in-band only, or not writable though `write`. May call refresh(), after
+	// which pointers translated before are stale: compare generation().
 	std::span<std::byte> translate(uint64_t address, uint64_t length, bool write);
 
 	// Whole-range copies, split as needed, falling back to in-band. False: nothing is
@@ -66,11 +68,23 @@ private:
 		uint64_t size;
 		std::byte *base;
 		bool writable;
-	};
-	const Mapping *find(uint64_t address);
 
-	std::vector<Mapping> mappings_; // sorted by address
-	size_t last_hit_ = 0;
+		bool contains(uint64_t at) const { return at - address < size; }
+	};
+	// A tree, because a vIOMMU makes one mapping per page: hundreds of thousands, and each map()
+	// and unmap() must stay cheap. Nodes do not move, so pointers to them are good until erased.
+	using Map = std::map<uint64_t, Mapping>; // by address
+
+	const Mapping *find(uint64_t address);
+	const Mapping *find_or_refresh(uint64_t address);
+	bool insert(const Mapping &mapping);
+	void changed();
+
+	static constexpr size_t kCacheSize = 256; // entries, by the low bits of the 4 KiB page number
+
+	Map mappings_;
+	const Mapping *last_hit_ = nullptr;
+	std::array<const Mapping *, kCacheSize> cache_{};
 	uint64_t generation_ = 1;
 	InBandDma *in_band_;
 	const std::atomic<uint64_t> *fault_count_;

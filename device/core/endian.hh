@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// Contract fields (__le*) <-> host integers.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+
+namespace ohca::core {
+
+// Its own inverse; the two names say which direction is meant.
+template <std::unsigned_integral T>
+constexpr T from_le(T value)
+{
+	if constexpr (std::endian::native == std::endian::little || sizeof(T) == 1)
+		return value;
+	else
+		return std::byteswap(value);
+}
+
+template <std::unsigned_integral T>
+constexpr T to_le(T value)
+{
+	return from_le(value);
+}
+
+} // namespace ohca::core
