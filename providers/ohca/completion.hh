@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// What a CQE means in the terms of the verbs.  Every value of the device is
+// bounded here before it is used as an index.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <infiniband/verbs.h>
+#include <rdma/ohca_hw_io.h>
+
+#include "completion_queue.hh"
+
+namespace ohca {
+
+// Indexed by OHCA_CQE_STATUS_*.
+inline constexpr std::uint8_t kStatus[OHCA_CQE_STATUS_COUNT] = {
+	IBV_WC_SUCCESS,
+	IBV_WC_LOC_LEN_ERR,
+	IBV_WC_LOC_QP_OP_ERR,
+	IBV_WC_LOC_PROT_ERR,
+	IBV_WC_WR_FLUSH_ERR,
+	IBV_WC_MW_BIND_ERR,
+	IBV_WC_BAD_RESP_ERR,
+	IBV_WC_LOC_ACCESS_ERR,
+	IBV_WC_REM_INV_REQ_ERR,
+	IBV_WC_REM_ACCESS_ERR,
+	IBV_WC_REM_OP_ERR,
+	IBV_WC_RETRY_EXC_ERR,
+	IBV_WC_RNR_RETRY_EXC_ERR,
+	IBV_WC_REM_ABORT_ERR,
+	IBV_WC_FATAL_ERR,
+	IBV_WC_GENERAL_ERR,
+};
+
+constexpr ibv_wc_status wc_status(std::uint8_t status)
+{
+	static_assert(OHCA_CQE_STATUS_GENERAL == OHCA_CQE_STATUS_COUNT - 1);
+	return static_cast<ibv_wc_status>(kStatus[std::min<std::uint8_t>(status, OHCA_CQE_STATUS_GENERAL)]);
+}
+
+// Indexed by OHCA_WR_*, for receive completions + kReceive.
+inline constexpr std::uint8_t kOpcodeCount = 16;
+inline constexpr std::uint8_t kOpcode[2 * kOpcodeCount] = {
+	IBV_WC_SEND, // 0: no such opcode
+	IBV_WC_SEND,
+	IBV_WC_SEND,
+	IBV_WC_SEND,
+	IBV_WC_RDMA_WRITE,
+	IBV_WC_RDMA_WRITE,
+	IBV_WC_RDMA_READ,
+	IBV_WC_COMP_SWAP,
+	IBV_WC_FETCH_ADD,
+	IBV_WC_SEND, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_SEND,
+	IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV,
+	IBV_WC_RECV_RDMA_WITH_IMM, // OHCA_WR_WRITE_IMM
+	IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV,
+	IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV,
+};
+static_assert(IBV_WC_RECV_RDMA_WITH_IMM <= 0xff);
+
+constexpr ibv_wc_opcode wc_opcode(std::uint8_t opcode, std::uint8_t flags)
+{
+	static_assert(OHCA_CQE_RECEIVE * kOpcodeCount == 16);
+	return static_cast<ibv_wc_opcode>(
+		kOpcode[opcode % kOpcodeCount + (flags & OHCA_CQE_RECEIVE) * kOpcodeCount]);
+}
+
+constexpr unsigned int wc_flags(std::uint8_t flags)
+{
+	static_assert(IBV_WC_WITH_IMM == OHCA_CQE_WITH_IMM && IBV_WC_WITH_INV == OHCA_CQE_WITH_INV << 1);
+	return (flags & OHCA_CQE_WITH_IMM) | (flags & OHCA_CQE_WITH_INV) << 1;
+}
+
+// Retires the work request(s) that a CQE stands for.  False for one that names
+// nothing outstanding: a discarded one, or garbage.
+inline bool retire(CompletionQueue &cq, const ohca_cqe &cqe, std::uint64_t &wr_id)
+{
+	QueuePair *qp = cq.find(load_relaxed(cqe.qpn));
+	if (!qp) [[unlikely]]
+		return false;
+	WorkQueue &queue = load_relaxed(cqe.flags) & OHCA_CQE_RECEIVE ? qp->rq : qp->sq;
+	// Another CQ's queue is under another lock.
+	if (queue.cq != &cq) [[unlikely]]
+		return false;
+	return queue.retire(load_relaxed(cqe.wqe_index), wr_id);
+}
+
+} // namespace ohca

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// ibv_poll_cq() and ibv_req_notify_cq().
+#include <cstddef>
+
+#include "completion.hh"
+
+namespace ohca {
+namespace {
+
+inline bool complete(CompletionQueue &cq, const ohca_cqe &cqe, ibv_wc &wc)
+{
+	std::uint64_t wr_id;
+	if (!retire(cq, cqe, wr_id)) [[unlikely]]
+		return false;
+	const std::uint8_t flags = cqe.flags;
+	wc.wr_id = wr_id;
+	wc.status = wc_status(cqe.status);
+	wc.opcode = wc_opcode(cqe.opcode, flags);
+	wc.vendor_err = cqe.vendor_error;
+	wc.byte_len = cqe.byte_length;
+	wc.imm_data = cqe.immediate; // or invalidated_rkey: one place in both structures
+	wc.qp_num = cqe.qpn;
+	wc.src_qp = cqe.src_qp;
+	wc.wc_flags = wc_flags(flags);
+	wc.pkey_index = 0;
+	wc.slid = 0;
+	wc.sl = 0;
+	wc.dlid_path_bits = 0;
+	return true;
+}
+
+[[gnu::cold, gnu::noinline]] int poll_failed(CompletionQueue &cq, int count, ibv_wc *wc)
+{
+	int done = 0;
+	for (ohca_cqe flushed; done < count && cq.try_flush(flushed);)
+		done += complete(cq, flushed, wc[done]);
+	return done;
+}
+
+} // namespace
+} // namespace ohca
+
+using namespace ohca;
+
+int ohca_poll_cq(ibv_cq *ibv_cq, int count, ibv_wc *wc)
+{
+	CompletionQueue &cq = CompletionQueue::of(ibv_cq);
+	LockGuard guard(cq.lock);
+	const Index first = cq.consumer;
+	Index next = first;
+	int done = 0;
+	while (done < count) {
+		const ohca_cqe *cqe = cq.try_entry(next);
+		if (!cqe)
+			break;
+		++next;
+		done += complete(cq, *cqe, wc[done]);
+	}
+	if (next != first) {
+		cq.consumer = next;
+		cq.publish_consumer();
+	} else if (cq.has_device_failed()) [[unlikely]] {
+		done = poll_failed(cq, count, wc);
+	}
+	return done;
+}
+
+int ohca_req_notify_cq(ibv_cq *ibv_cq, int solicited_only)
+{
+	CompletionQueue &cq = CompletionQueue::of(ibv_cq);
+	LockGuard guard(cq.lock);
+	std::uint32_t type = solicited_only ? OHCA_CQ_ARM_SOLICITED : OHCA_CQ_ARM_NEXT;
+	// A request for any completion is not weakened by a later one for solicited
+	// completions only.  Should the device fire right now, the new value costs one
+	// event too many; to leave the old one would cost one too few.
+	const bool is_pending = cq.arm != load_acquire(cq.record->fired);
+	if (is_pending && (cq.arm & OHCA_CQ_ARM_TYPE_MASK) == OHCA_CQ_ARM_NEXT)
+		type = OHCA_CQ_ARM_NEXT;
+	cq.arm = (((cq.arm >> OHCA_CQ_ARM_SEQUENCE_SHIFT) + 1) << OHCA_CQ_ARM_SEQUENCE_SHIFT) | type;
+	store_release(cq.record->arm, cq.arm);
+	// Pairs with the device's fence between writing a CQE and reading arm: either
+	// the device sees this value or the poll that follows sees the CQE.
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return 0;
+}

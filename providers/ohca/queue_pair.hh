@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// A queue pair: owned by the application thread(s) that post to it; its queues'
+// consumer side is owned by whoever polls the completion queues.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <rdma/ohca_hw_io.h>
+
+#include "buffer.hh"
+#include "doorbell.hh"
+#include "shim.h"
+#include "work_queue.hh"
+
+namespace ohca {
+
+// An ibv_wr_start() .. ibv_wr_complete() section, under the send queue's lock.
+struct Batch {
+	Index cursor;		// index of the next work request
+	std::byte *wqe;		// the one being built; `scratch` if it has no slot
+	std::byte *payload;	// where its elements or inline data go
+	std::byte *scratch;	// one stride that the device never looks at
+	int error;		// first error: nothing of the batch will be posted
+};
+
+struct QueuePair {
+	ohca_verbs_qp verbs;
+
+	ohca_qp_record *record;
+	Doorbell doorbell;
+	std::uint32_t max_inline; // bytes
+	WorkQueue sq;
+	Batch batch;
+	WorkQueue rq;
+
+	// Control path only.
+	ibv_qp_cap cap;
+	Buffer buffer;
+	ProtectionDomain *domain;
+
+	static QueuePair &of(ibv_qp *qp) { return *reinterpret_cast<QueuePair *>(qp); }
+	static QueuePair &of(ibv_qp_ex *qp) { return *reinterpret_cast<QueuePair *>(qp); }
+
+	void set_state(ibv_qp_state state)
+	{
+		sq.set_postable(state >= IBV_QPS_RTS);
+		rq.set_postable(state >= IBV_QPS_INIT);
+	}
+};
+
+// of() depends on this.
+static_assert(std::is_standard_layout_v<QueuePair>);
+
+void set_wr_api(ibv_qp_ex &qp); // wr_api.cc: fills in the ibv_wr_* pointers
+
+} // namespace ohca

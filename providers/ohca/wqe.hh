@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// Builds work queue entries in place.  One piece of code for ibv_post_send() and
+// for the ibv_wr_* calls.
+//
+// A slot is plain memory until the producer index is published, so nothing here
+// is atomic.  Header words are stored whole: field by field it would be nine
+// stores instead of four.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <infiniband/verbs.h>
+#include <rdma/ohca_hw_io.h>
+
+#include "ring.hh"
+
+namespace ohca {
+
+template <class T> void store_at(std::byte *at, T value)
+{
+	std::memcpy(at, &value, sizeof(value));
+}
+
+// The two have the same layout, so that an element is one 16-byte copy.
+static_assert(sizeof(ibv_sge) == sizeof(ohca_sge));
+static_assert(offsetof(ibv_sge, addr) == offsetof(ohca_sge, address));
+static_assert(offsetof(ibv_sge, length) == offsetof(ohca_sge, length));
+static_assert(offsetof(ibv_sge, lkey) == offsetof(ohca_sge, lkey));
+
+constexpr std::uint8_t wqe_flags(unsigned int send_flags)
+{
+	static_assert(IBV_SEND_SIGNALED >> 1 == OHCA_WQE_SIGNALED);
+	static_assert(IBV_SEND_SOLICITED >> 1 == OHCA_WQE_SOLICITED);
+	static_assert(IBV_SEND_FENCE << 2 == OHCA_WQE_FENCE);
+	return static_cast<std::uint8_t>((send_flags & (IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)) >> 1 |
+					 (send_flags & IBV_SEND_FENCE) << 2);
+}
+
+// The fields of struct ohca_sq_wqe; those an opcode has no use for stay 0.
+struct SendHeader {
+	std::uint8_t opcode = 0;
+	std::uint8_t flags = 0;
+	std::uint8_t num_sge = 0;
+	std::uint32_t inline_length = 0;
+	std::uint32_t immediate = 0; // as on the wire
+	std::uint32_t invalidate_rkey = 0;
+	std::uint64_t remote_address = 0;
+	std::uint32_t rkey = 0;
+};
+
+inline void write_send_header(std::byte *wqe, const SendHeader &header)
+{
+	const std::uint64_t control = header.opcode | std::uint64_t{header.flags} << 8 |
+				      std::uint64_t{header.num_sge} << 16 |
+				      std::uint64_t{header.inline_length} << 32;
+	store_at(wqe, control);
+	store_at(wqe + offsetof(ohca_sq_wqe, immediate),
+		 header.immediate | std::uint64_t{header.invalidate_rkey} << 32);
+	store_at(wqe + offsetof(ohca_sq_wqe, remote_address), header.remote_address);
+	store_at(wqe + offsetof(ohca_sq_wqe, rkey), std::uint64_t{header.rkey});
+}
+
+// For the ibv_wr_* calls, which learn of the payload after the header.
+inline void set_num_sge(std::byte *wqe, std::uint8_t num_sge)
+{
+	store_at(wqe + offsetof(ohca_sq_wqe, num_sge), num_sge);
+}
+
+inline void set_inline(std::byte *wqe, std::uint32_t length)
+{
+	wqe[offsetof(ohca_sq_wqe, flags)] |= std::byte{OHCA_WQE_INLINE};
+	store_at(wqe + offsetof(ohca_sq_wqe, inline_length), length);
+}
+
+inline void write_compare_swap(std::byte *at, std::uint64_t compare, std::uint64_t swap)
+{
+	store_at(at + offsetof(ohca_wqe_atomic, operand), swap);
+	store_at(at + offsetof(ohca_wqe_atomic, compare), compare);
+}
+
+inline void write_fetch_add(std::byte *at, std::uint64_t addend)
+{
+	store_at(at + offsetof(ohca_wqe_atomic, operand), addend);
+	store_at(at + offsetof(ohca_wqe_atomic, compare), std::uint64_t{0});
+}
+
+inline void write_sge(std::byte *at, std::uint64_t address, std::uint32_t length, std::uint32_t lkey)
+{
+	store_at(at + offsetof(ohca_sge, address), address);
+	store_at(at + offsetof(ohca_sge, length), length | std::uint64_t{lkey} << 32);
+}
+
+inline void write_sge_list(std::byte *at, const ibv_sge *list, std::uint32_t count)
+{
+	for (std::uint32_t i = 0; i < count; ++i)
+		std::memcpy(at + i * sizeof(ohca_sge), &list[i], sizeof(ohca_sge));
+}
+
+inline void write_receive_header(std::byte *wqe, std::uint8_t num_sge, std::uint32_t tag)
+{
+	store_at(wqe, num_sge | std::uint64_t{tag} << 32);
+}
+
+// Opcodes that carry payload of the requester and so may carry it inline.
+constexpr bool can_be_inline(std::uint8_t opcode)
+{
+	return opcode <= OHCA_WR_WRITE_IMM;
+}
+
+constexpr bool is_atomic(std::uint8_t opcode)
+{
+	return opcode >= OHCA_WR_CAS;
+}
+
+// Where elements or inline payload begin.
+constexpr std::size_t payload_offset(std::uint8_t opcode)
+{
+	return sizeof(ohca_sq_wqe) + (is_atomic(opcode) ? sizeof(ohca_wqe_atomic) : 0);
+}
+
+} // namespace ohca

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// ibv_wr_*(): builders write the header, setters the payload, ibv_wr_complete()
+// publishes the batch with one doorbell.
+//
+// A builder that finds no slot notes the error and builds into the scratch
+// stride, so that setters need not ask.
+#include <cerrno>
+
+#include "queue_pair.hh"
+#include "wqe.hh"
+
+namespace ohca {
+namespace {
+
+inline void fail(Batch &batch, int error)
+{
+	if (!batch.error)
+		batch.error = error;
+}
+
+inline std::byte *take_slot(QueuePair &qp)
+{
+	Batch &batch = qp.batch;
+	WorkQueue &sq = qp.sq;
+	if (sq.is_full(batch.cursor)) [[unlikely]] {
+		fail(batch, sq.refusal);
+		return batch.scratch;
+	}
+	sq.wr_ids[slot_of(batch.cursor, sq.mask)] = qp.verbs.qp_ex.wr_id;
+	return sq.slot(batch.cursor++);
+}
+
+inline void begin(ibv_qp_ex *ibv_qp, SendHeader header)
+{
+	QueuePair &qp = QueuePair::of(ibv_qp);
+	header.flags = wqe_flags(ibv_qp->wr_flags);
+	std::byte *wqe = take_slot(qp);
+	qp.batch.wqe = wqe;
+	qp.batch.payload = wqe + payload_offset(header.opcode);
+	write_send_header(wqe, header);
+}
+
+inline std::byte *atomic_of(ibv_qp_ex *ibv_qp)
+{
+	return QueuePair::of(ibv_qp).batch.wqe + sizeof(ohca_sq_wqe);
+}
+
+void wr_send(ibv_qp_ex *qp)
+{
+	begin(qp, {.opcode = OHCA_WR_SEND});
+}
+
+void wr_send_imm(ibv_qp_ex *qp, __be32 immediate)
+{
+	begin(qp, {.opcode = OHCA_WR_SEND_IMM, .immediate = immediate});
+}
+
+void wr_send_inv(ibv_qp_ex *qp, std::uint32_t invalidate_rkey)
+{
+	begin(qp, {.opcode = OHCA_WR_SEND_INV, .invalidate_rkey = invalidate_rkey});
+}
+
+void wr_rdma_write(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address)
+{
+	begin(qp, {.opcode = OHCA_WR_WRITE, .remote_address = address, .rkey = rkey});
+}
+
+void wr_rdma_write_imm(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address, __be32 immediate)
+{
+	begin(qp, {.opcode = OHCA_WR_WRITE_IMM, .immediate = immediate, .remote_address = address, .rkey = rkey});
+}
+
+void wr_rdma_read(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address)
+{
+	begin(qp, {.opcode = OHCA_WR_READ, .remote_address = address, .rkey = rkey});
+}
+
+void wr_atomic_cmp_swp(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare,
+		       std::uint64_t swap)
+{
+	begin(qp, {.opcode = OHCA_WR_CAS, .remote_address = address, .rkey = rkey});
+	write_compare_swap(atomic_of(qp), compare, swap);
+}
+
+void wr_atomic_fetch_add(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t addend)
+{
+	begin(qp, {.opcode = OHCA_WR_FADD, .remote_address = address, .rkey = rkey});
+	write_fetch_add(atomic_of(qp), addend);
+}
+
+void wr_set_sge(ibv_qp_ex *ibv_qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length)
+{
+	const Batch &batch = QueuePair::of(ibv_qp).batch;
+	set_num_sge(batch.wqe, 1);
+	write_sge(batch.payload, address, length, lkey);
+}
+
+std::uint8_t current_opcode(const Batch &batch)
+{
+	return static_cast<std::uint8_t>(batch.wqe[offsetof(ohca_sq_wqe, opcode)]);
+}
+
+void wr_set_sge_list(ibv_qp_ex *ibv_qp, std::size_t count, const ibv_sge *list)
+{
+	QueuePair &qp = QueuePair::of(ibv_qp);
+	Batch &batch = qp.batch;
+	if (count > qp.sq.max_sge || (is_atomic(current_opcode(batch)) && count != 1)) [[unlikely]]
+		return fail(batch, EINVAL);
+	set_num_sge(batch.wqe, static_cast<std::uint8_t>(count));
+	write_sge_list(batch.payload, list, static_cast<std::uint32_t>(count));
+}
+
+void wr_set_inline_data(ibv_qp_ex *ibv_qp, void *data, std::size_t length)
+{
+	QueuePair &qp = QueuePair::of(ibv_qp);
+	Batch &batch = qp.batch;
+	if (length > qp.max_inline || !can_be_inline(current_opcode(batch))) [[unlikely]]
+		return fail(batch, EINVAL);
+	set_inline(batch.wqe, static_cast<std::uint32_t>(length));
+	std::memcpy(batch.payload, data, length);
+}
+
+void wr_set_inline_data_list(ibv_qp_ex *ibv_qp, std::size_t count, const ibv_data_buf *list)
+{
+	QueuePair &qp = QueuePair::of(ibv_qp);
+	Batch &batch = qp.batch;
+	if (!can_be_inline(current_opcode(batch))) [[unlikely]]
+		return fail(batch, EINVAL);
+	std::uint32_t length = 0;
+	for (std::size_t i = 0; i < count; ++i) {
+		if (list[i].length > qp.max_inline - length) [[unlikely]]
+			return fail(batch, EINVAL);
+		std::memcpy(batch.payload + length, list[i].addr, list[i].length);
+		length += static_cast<std::uint32_t>(list[i].length);
+	}
+	set_inline(batch.wqe, length);
+}
+
+void wr_start(ibv_qp_ex *ibv_qp)
+{
+	QueuePair &qp = QueuePair::of(ibv_qp);
+	qp.sq.lock.lock();
+	qp.batch.cursor = qp.sq.producer;
+	qp.batch.error = qp.doorbell.has_device_failed() ? EIO : 0;
+	// A setter without a builder before it does no harm.
+	qp.batch.wqe = qp.batch.payload = qp.batch.scratch;
+}
+
+int wr_complete(ibv_qp_ex *ibv_qp)
+{
+	QueuePair &qp = QueuePair::of(ibv_qp);
+	WorkQueue &sq = qp.sq;
+	const Index next = qp.batch.cursor;
+	const int error = qp.batch.error;
+	if (!error && next != sq.producer) [[likely]] {
+		store_release(sq.producer, next);
+		qp.doorbell.ring(qp.record->sq_producer, next);
+	}
+	sq.lock.unlock();
+	return error;
+}
+
+void wr_abort(ibv_qp_ex *ibv_qp)
+{
+	QueuePair::of(ibv_qp).sq.lock.unlock();
+}
+
+} // namespace
+
+void set_wr_api(ibv_qp_ex &qp)
+{
+	qp.wr_send = wr_send;
+	qp.wr_send_imm = wr_send_imm;
+	qp.wr_send_inv = wr_send_inv;
+	qp.wr_rdma_write = wr_rdma_write;
+	qp.wr_rdma_write_imm = wr_rdma_write_imm;
+	qp.wr_rdma_read = wr_rdma_read;
+	qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	qp.wr_atomic_fetch_add = wr_atomic_fetch_add;
+	qp.wr_set_sge = wr_set_sge;
+	qp.wr_set_sge_list = wr_set_sge_list;
+	qp.wr_set_inline_data = wr_set_inline_data;
+	qp.wr_set_inline_data_list = wr_set_inline_data_list;
+	qp.wr_start = wr_start;
+	qp.wr_complete = wr_complete;
+	qp.wr_abort = wr_abort;
+}
+
+} // namespace ohca
