@@ -8,9 +8,9 @@ import tempfile
 from kernel import read_module
 
 GUEST = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "guest")
-# what the root needs, and what the network and RDMA need
-EARLY = ("virtio_pci", "virtio_iommu", "virtio_console", "virtio_rng", "9pnet_virtio", "9p", "overlay")
-LATE = ("virtio_net", "ib_uverbs", "rdma_ucm", "ib_umad")
+# what the network and the root need, and what RDMA needs
+EARLY = ("virtio_pci", "virtio_iommu", "virtio_net", "virtio_console", "virtio_rng", "9pnet_virtio", "9p", "overlay")
+LATE = ("ib_uverbs", "rdma_ucm", "ib_umad")
 
 
 class Archive:
