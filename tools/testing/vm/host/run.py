@@ -74,9 +74,11 @@ def parse():
     return options
 
 
-def built(pattern, what):
+def built(pattern, what, needed=True):
     found = sorted(glob.glob(f"{BUILD}/{pattern}", recursive=True))
     if not found:
+        if not needed:
+            return None
         raise SystemExit(f"run: the build has no {what} ({BUILD}/{pattern})")
     return found[0]
 
@@ -114,8 +116,9 @@ def guest(options, run_dir):
     module = provider = None
     sockets = []
     if not options.no_ohca:
-        module = built(f"modules/{kernel.release}/**/ohca.ko", f"driver for kernel {kernel.release}")
-        provider = built("user/**/libohca-rdmav*.so", "provider")
+        module = built(f"modules/{kernel.release}/**/ohca.ko", f"driver for kernel {kernel.release}",
+                       not options.no_driver)
+        provider = built("user/**/libohca-rdmav*.so", "provider", not options.no_driver)
         log = os.path.abspath(options.ohcad_log) if options.ohcad_log else f"{run_dir}/ohcad.log"
         device = Device(options.ohcad or built("user/**/ohcad", "ohcad"), macs, run_dir, options.ohcad_arg, log)
         sockets = device.sockets
