@@ -118,7 +118,6 @@ struct ResponderResource {
 	uint32_t psn;             // of the request, also of its first response packet
 	uint32_t psn_count;       // response packets
 	uint32_t respond_psn;     // next response packet to be transmitted, while pending
-	uint32_t respond_end_psn; // after the last one
 	uint8_t kind;             // 0 none, OHCA_WR_READ, OHCA_WR_CAS or OHCA_WR_FADD
 	uint8_t pending;          // to be answered (again)
 	uint8_t answered;         // has been answered completely at least once

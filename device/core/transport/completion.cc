@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+#include "core/transport/completion.hh"
+
+#include <endian.h>
+
+namespace ohca::core {
+
+namespace {
+
+void post(Function &function, QpContext &qp, uint32_t cqn, ohca_cqe &cqe)
+{
+	cqe.qpn = htole32(qp.qpn);
+	// A CQ that has overrun takes its queue pairs with it (IBTA 11.6.3.2); in ERR
+	// the flush goes on without completions, so that the indices still advance.
+	if (!post_cqe(function, cqn, cqe) && qp.state != OHCA_QP_STATE_ERR)
+		enter_fatal(function, qp, OHCA_VENDOR_ERROR_CQ_OVERRUN);
+}
+
+} // namespace
+
+void complete_send(Function &function, QpContext &qp, const SendCompletion &completion)
+{
+	ohca_cqe cqe{};
+
+	cqe.wqe_index = htole32(completion.index);
+	cqe.byte_length = htole32(completion.byte_length);
+	cqe.status = completion.status;
+	cqe.opcode = completion.opcode;
+	cqe.vendor_error = htole32(completion.vendor_error);
+	post(function, qp, qp.send_cq, cqe);
+}
+
+void complete_receive(Function &function, QpContext &qp, const ReceiveCompletion &completion)
+{
+	ohca_cqe cqe{};
+
+	cqe.wqe_index = htole32(completion.tag);
+	cqe.byte_length = htole32(completion.byte_length);
+	// An immediate is passed on as it came; a key is a number.
+	if (completion.flags & OHCA_CQE_WITH_IMM)
+		cqe.immediate = completion.immediate_or_key;
+	else
+		cqe.invalidated_rkey = htole32(completion.immediate_or_key);
+	cqe.src_qp = qp.attributes.dest_qpn;
+	cqe.status = completion.status;
+	cqe.opcode = completion.opcode;
+	cqe.flags = static_cast<uint8_t>(OHCA_CQE_RECEIVE | completion.flags);
+	cqe.vendor_error = htole32(completion.vendor_error);
+	post(function, qp, qp.recv_cq, cqe);
+}
+
+} // namespace ohca::core

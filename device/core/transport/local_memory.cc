@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+#include "core/transport/local_memory.hh"
+
+#include <endian.h>
+
+namespace ohca::core {
+
+uint32_t check_sges(Function &function, uint32_t pd, std::span<const ohca_sge> sges, uint64_t needed,
+		    uint32_t access, SgRange *ranges, uint32_t &count)
+{
+	uint64_t covered = 0;
+
+	count = 0;
+	for (const ohca_sge &sge : sges) {
+		const uint64_t address = le64toh(sge.address);
+		const uint32_t length = le32toh(sge.length);
+
+		if (covered >= needed)
+			break;
+		if (length == 0)
+			continue;
+		const KeyCheck check =
+			function.memory().check_key(le32toh(sge.lkey), pd, address, length, access);
+		if (check.mkey == nullptr) {
+			function.count(OHCA_COUNTER_LOCAL_PROTECTION_ERRORS);
+			return check.vendor_error;
+		}
+		ranges[count++] = {&function.memory(), check.mkey, address, nullptr, length};
+		covered += length;
+	}
+	return OHCA_VENDOR_ERROR_NONE;
+}
+
+} // namespace ohca::core

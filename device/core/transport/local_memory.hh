@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// Scatter/gather lists of work requests, turned into checked ranges.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/function.hh"
+#include "core/queue/queues.hh"
+
+namespace ohca::core {
+
+// Checks elements until `needed` bytes are covered, each with `access` (0: read); elements
+// behind them are not looked at, as on an HCA that translates when it places data. Empty
+// elements need no key (IBTA 10.6.3). `count` gets the number of ranges.
+// Returns OHCA_VENDOR_ERROR_NONE or why an element was refused.
+uint32_t check_sges(Function &function, uint32_t pd, std::span<const ohca_sge> sges, uint64_t needed,
+		    uint32_t access, SgRange *ranges, uint32_t &count);
+
+} // namespace ohca::core

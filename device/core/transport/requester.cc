@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// Requester: from work request to request segments.
+#include "core/transport/requester.hh"
+
+#include <algorithm>
+#include <endian.h>
+
+#include "core/transport/local_memory.hh"
+
+namespace ohca::core {
+
+namespace {
+
+// How often a long message asks for an acknowledgement between its ends, in bytes.
+// Only progress seen in time keeps the ACK timer from firing.
+constexpr uint64_t kAckRequestInterval = 64 * 1024;
+
+// Fetches the next work request into the window. False: there is none, or no room.
+bool stage_next(Function &function, QpContext &qp)
+{
+	RequesterContext &requester = qp.requester;
+
+	if (qp.state != OHCA_QP_STATE_RTS || !qp.sq.present)
+		return false;
+	if (requester.window == 0 && !ensure_window(function, qp)) {
+		enter_fatal(function, qp, OHCA_VENDOR_ERROR_NONE);
+		return false;
+	}
+	if (requester.fetch_index - requester.complete_index >= requester.window_count)
+		return false;
+
+	SendWqe wqe;
+	switch (fetch_send_wqe(function, qp, requester.fetch_index, wqe)) {
+	case Fetch::kOk:
+		break;
+	case Fetch::kEmpty:
+		return false;
+	case Fetch::kFault:
+		enter_fatal(function, qp, OHCA_VENDOR_ERROR_DMA);
+		return false;
+	case Fetch::kBadIndex:
+		enter_fatal(function, qp, OHCA_VENDOR_ERROR_RING_INDEX);
+		return false;
+	}
+	fill_entry(window_entry(function, qp, requester.fetch_index), wqe);
+	requester.fetch_index++;
+	return true;
+}
+
+// A marked work request fails when it has become the oldest one.
+void fail_if_head(Function &function, QpContext &qp, uint32_t index, const SendWindowEntry &entry)
+{
+	if (qp.requester.complete_index == index)
+		fail_head(function, qp, entry.status, entry.vendor_error);
+}
+
+void mark_failed(SendWindowEntry &entry, uint8_t status, uint32_t vendor_error)
+{
+	entry.status = status;
+	entry.vendor_error = static_cast<uint8_t>(vendor_error);
+}
+
+// Whether a message may be started now; if so it gets its PSNs.
+bool start_message(QpContext &qp, SendWindowEntry &entry)
+{
+	RequesterContext &requester = qp.requester;
+	const bool read_atomic = is_read_atomic(entry);
+
+	// IBTA 10.8.3.3: fenced means after the answers to earlier READs and atomics.
+	if ((entry.flags & OHCA_WQE_FENCE) && requester.reads_outstanding > 0)
+		return false;
+	if (read_atomic && requester.reads_outstanding >= qp.attributes.max_read_atomic)
+		return false;
+	const bool read = entry.opcode == OHCA_WR_READ;
+	const uint32_t count = read_atomic && !read ? 1 : packet_count(entry.length, qp.attributes.path_mtu);
+	if (psn_distance(requester.next_psn, requester.unacked_psn) + count > kPsnWindow)
+		return false;
+
+	entry.psn = requester.next_psn;
+	entry.psn_count = count;
+	entry.started = 1;
+	requester.next_psn = psn_add(requester.next_psn, count);
+	requester.reads_outstanding += read_atomic;
+	return true;
+}
+
+// The bytes of the message from `offset` on. False: an element was refused, entry is marked.
+bool gather(Function &function, QpContext &qp, SendWindowEntry &entry, uint64_t offset, TransmitScratch &scratch,
+	    SgCursor &cursor)
+{
+	if (entry.flags & OHCA_WQE_INLINE) {
+		scratch.ranges[0] = {nullptr, nullptr, 0, window_payload(entry), entry.inline_length};
+		cursor = {scratch.ranges, 1, 0, 0};
+	} else {
+		uint32_t count = 0;
+		const uint32_t error = check_sges(function, qp.pd, {window_sges(entry), entry.sge_count},
+						  entry.length, 0, scratch.ranges, count);
+
+		if (error != OHCA_VENDOR_ERROR_NONE) {
+			mark_failed(entry, OHCA_CQE_STATUS_LOCAL_PROTECTION, error);
+			return false;
+		}
+		cursor = {scratch.ranges, count, 0, 0};
+	}
+	if (offset > 0)
+		cursor.skip(offset);
+	return true;
+}
+
+bool build_message_segment(Function &function, QpContext &qp, SendWindowEntry &entry, uint64_t payload_max,
+			   TransmitScratch &scratch, Segment &segment)
+{
+	const OpcodeProperties &properties = opcode_properties(entry.opcode);
+	const uint8_t log_mtu = qp.attributes.path_mtu;
+	const uint64_t offset = qp.requester.transmit_offset;
+	const uint64_t end = std::min(entry.length, offset + (payload_max >> log_mtu << log_mtu));
+
+	if (entry.length > 0 && !gather(function, qp, entry, offset, scratch, segment.payload))
+		return false;
+	segment.first = offset == 0;
+	segment.last = end == entry.length;
+	segment.psn = psn_add(entry.psn, static_cast<uint32_t>(offset >> log_mtu));
+	segment.psn_count = packet_count(end - offset, log_mtu);
+	segment.payload_length = end - offset;
+	if (properties.kind == SegmentKind::kWrite) {
+		segment.remote_address = entry.remote_address;
+		segment.rkey = entry.rkey;
+		segment.dma_length = static_cast<uint32_t>(entry.length);
+	}
+	segment.ack_request = segment.last || offset / kAckRequestInterval != end / kAckRequestInterval;
+	if (segment.last) {
+		segment.solicited = (entry.flags & OHCA_WQE_SOLICITED) != 0;
+		segment.has_immediate = properties.has_immediate;
+		segment.has_invalidate = properties.has_invalidate;
+		segment.immediate_be = entry.immediate;
+	}
+	qp.requester.transmit_offset = end;
+	return true;
+}
+
+// READ: one request, for what has not been received yet. Atomics likewise.
+bool build_read_atomic(Function &function, QpContext &qp, SendWindowEntry &entry, Segment &segment)
+{
+	const bool read = entry.opcode == OHCA_WR_READ;
+	const uint64_t offset = qp.requester.transmit_offset;
+	const auto skipped = static_cast<uint32_t>(offset >> qp.attributes.path_mtu);
+	SgRange ranges[kSendSgeMax];
+	uint32_t count = 0;
+
+	// The answer will be checked again when it is placed: keys may be gone by then.
+	const uint32_t error = check_sges(function, qp.pd, {window_sges(entry), entry.sge_count}, entry.length,
+					  OHCA_ACCESS_LOCAL_WRITE, ranges, count);
+	if (error != OHCA_VENDOR_ERROR_NONE) {
+		mark_failed(entry, OHCA_CQE_STATUS_LOCAL_PROTECTION, error);
+		return false;
+	}
+	segment.first = true;
+	segment.last = true;
+	segment.ack_request = true;
+	segment.psn = psn_add(entry.psn, skipped);
+	segment.psn_count = entry.psn_count - skipped;
+	segment.remote_address = entry.remote_address + offset;
+	segment.rkey = entry.rkey;
+	segment.dma_length = read ? static_cast<uint32_t>(entry.length - offset) : 0;
+	segment.operand = entry.operand;
+	segment.compare = entry.compare;
+	qp.requester.transmit_offset = entry.length;
+	return true;
+}
+
+// Remembers that the packets of the segment are on their way.
+void note_transmitted(Function &function, QpContext &qp, const SendWindowEntry &entry, const Segment &segment,
+		      TimeNs now)
+{
+	RequesterContext &requester = qp.requester;
+	const uint32_t end_psn = psn_add(segment.psn, segment.psn_count);
+
+	if (psn_distance(end_psn, requester.unacked_psn) >
+	    psn_distance(requester.sent_psn, requester.unacked_psn))
+		requester.sent_psn = end_psn;
+	if (requester.transmit_offset >= entry.length) {
+		requester.transmit_index++;
+		requester.transmit_offset = 0;
+	}
+	if (requester.timeout_at_ns == 0)
+		start_ack_timer(qp, now);
+	function.count(OHCA_COUNTER_TX_BYTES, segment.payload_length);
+}
+
+} // namespace
+
+bool transmit_request(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
+		      TransmitScratch &scratch, Segment &segment)
+{
+	RequesterContext &requester = qp.requester;
+
+	if (qp.state != OHCA_QP_STATE_RTS && qp.state != OHCA_QP_STATE_SQD)
+		return false;
+	if (requester.rnr_until_ns != 0)
+		return false;
+	if (requester.transmit_index == requester.fetch_index && !stage_next(function, qp))
+		return false;
+
+	const uint32_t index = requester.transmit_index;
+	SendWindowEntry &entry = window_entry(function, qp, index);
+	if (!entry.started) {
+		if (qp.state == OHCA_QP_STATE_SQD)
+			return false; // it waits in the window for RTS
+		if (is_read_atomic(entry) && qp.attributes.max_read_atomic == 0 &&
+		    entry.status == OHCA_CQE_STATUS_SUCCESS)
+			mark_failed(entry, OHCA_CQE_STATUS_LOCAL_QP_OPERATION,
+				    OHCA_VENDOR_ERROR_READ_ATOMIC_DEPTH);
+	}
+	if (entry.status != OHCA_CQE_STATUS_SUCCESS) {
+		fail_if_head(function, qp, index, entry);
+		return false;
+	}
+	if (!entry.started && !start_message(qp, entry))
+		return false;
+
+	segment.kind = opcode_properties(entry.opcode).kind;
+	const bool built = is_read_atomic(entry)
+				   ? build_read_atomic(function, qp, entry, segment)
+				   : build_message_segment(function, qp, entry, limits.segment_payload_max,
+							   scratch, segment);
+	if (!built) {
+		fail_if_head(function, qp, index, entry);
+		return false;
+	}
+	note_transmitted(function, qp, entry, segment, now);
+	return true;
+}
+
+void fail_request(Function &function, QpContext &qp, const Segment &segment)
+{
+	RequesterContext &requester = qp.requester;
+
+	if (qp.state != OHCA_QP_STATE_RTS && qp.state != OHCA_QP_STATE_SQD)
+		return;
+	for (uint32_t index = requester.complete_index; index != requester.fetch_index; index++) {
+		SendWindowEntry &entry = window_entry(function, qp, index);
+
+		if (!entry.started)
+			return;
+		if (psn_distance(segment.psn, entry.psn) >= entry.psn_count)
+			continue;
+		mark_failed(entry, OHCA_CQE_STATUS_LOCAL_PROTECTION, OHCA_VENDOR_ERROR_DMA);
+		requester.transmit_index = index;
+		requester.transmit_offset = 0;
+		function.activate(qp);
+		return;
+	}
+}
+
+} // namespace ohca::core

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// The entry points: which half of a queue pair is concerned.
+#include "core/transport/transport.hh"
+
+#include <algorithm>
+#include <endian.h>
+
+#include "core/transport/requester.hh"
+#include "core/transport/responder.hh"
+
+namespace ohca::core {
+
+namespace {
+
+bool is_response(SegmentKind kind)
+{
+	return kind >= SegmentKind::kReadResponse;
+}
+
+bool is_responder_state(const QpContext &qp)
+{
+	return qp.state == OHCA_QP_STATE_RTR || qp.state == OHCA_QP_STATE_RTS || qp.state == OHCA_QP_STATE_SQD;
+}
+
+} // namespace
+
+void handle_doorbell(Function &function, QpContext &qp, TimeNs now)
+{
+	if (qp.state == OHCA_QP_STATE_RTS)
+		function.activate(qp);
+	else if (qp.state == OHCA_QP_STATE_ERR)
+		flush_queues(function, qp, now);
+}
+
+Delivery handle_segment(Function &function, QpContext &qp, const Segment &segment, TimeNs now)
+{
+	// A packet on a wire does not name the sender's queue pair (0).
+	const bool stranger = segment.source_qpn != 0 && segment.source_qpn != le32toh(qp.attributes.dest_qpn);
+
+	if (stranger || !is_responder_state(qp) || segment.kind == SegmentKind::kNone) {
+		function.count(OHCA_COUNTER_PACKETS_DROPPED);
+		return Delivery::kDone;
+	}
+	function.count(OHCA_COUNTER_RX_SEGMENTS);
+	if (is_response(segment.kind))
+		return handle_response(function, qp, segment, now);
+	return handle_request(function, qp, segment);
+}
+
+void handle_payload_fault(Function &function, QpContext &qp, const Segment &segment, TimeNs now)
+{
+	static_cast<void>(now);
+	if (!is_responder_state(qp))
+		return;
+	if (segment.kind == SegmentKind::kReadResponse)
+		refuse_read_response(function, qp, segment.psn,
+				     {kAethNakRemoteOperation, 0, OHCA_VENDOR_ERROR_DMA, OHCA_EVENT_QP_FATAL});
+	else
+		fail_request(function, qp, segment);
+}
+
+bool poll_transmit(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
+		   TransmitScratch &scratch, Segment &segment)
+{
+	segment = Segment{};
+	if (response_pending(qp)) {
+		if (!transmit_response(function, qp, limits, scratch, segment))
+			return false;
+	} else if (!transmit_request(function, qp, now, limits, scratch, segment)) {
+		return false;
+	}
+	segment.source_function = function.index();
+	segment.source_qpn = qp.qpn;
+	segment.dest_qpn = le32toh(qp.attributes.dest_qpn);
+	function.count(OHCA_COUNTER_TX_SEGMENTS);
+	return true;
+}
+
+void handle_timeout(Function &function, QpContext &qp, TimeNs now)
+{
+	if (qp.state == OHCA_QP_STATE_ERR) {
+		if (qp.flush_at_ns != 0 && now >= qp.flush_at_ns)
+			flush_queues(function, qp, now);
+		return;
+	}
+	handle_requester_timeout(function, qp, now);
+}
+
+TimeNs poll_timeout(const QpContext &qp)
+{
+	TimeNs next = kNever;
+
+	if (qp.state == OHCA_QP_STATE_ERR)
+		return qp.flush_at_ns == 0 ? kNever : qp.flush_at_ns;
+	if (qp.requester.timeout_at_ns != 0)
+		next = qp.requester.timeout_at_ns;
+	if (qp.requester.rnr_until_ns != 0)
+		next = std::min<TimeNs>(next, qp.requester.rnr_until_ns);
+	return next;
+}
+
+} // namespace ohca::core
