@@ -21,7 +21,7 @@ help:
 
 .PHONY: demo check bench build modules test-unit test-vm clean
 demo:
-	@tools/testing/demo
+	@tools/testing/demo/run
 check:
 	@tools/testing/check
 bench:
