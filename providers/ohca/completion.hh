@@ -70,7 +70,8 @@ constexpr ibv_wc_opcode wc_opcode(std::uint8_t opcode, std::uint8_t flags)
 constexpr unsigned int wc_flags(std::uint8_t flags)
 {
 	static_assert(IBV_WC_WITH_IMM == OHCA_CQE_WITH_IMM && IBV_WC_WITH_INV == OHCA_CQE_WITH_INV << 1);
-	return (flags & OHCA_CQE_WITH_IMM) | (flags & OHCA_CQE_WITH_INV) << 1;
+	const unsigned int value = flags;
+	return (value & OHCA_CQE_WITH_IMM) | (value & OHCA_CQE_WITH_INV) << 1;
 }
 
 // Retires the work request(s) that a CQE stands for.  False for one that names
