@@ -15,8 +15,12 @@ constexpr T from_le(T value)
 {
 	if constexpr (std::endian::native == std::endian::little || sizeof(T) == 1)
 		return value;
+	else if constexpr (sizeof(T) == 2)
+		return __builtin_bswap16(value);
+	else if constexpr (sizeof(T) == 4)
+		return __builtin_bswap32(value);
 	else
-		return std::byteswap(value);
+		return __builtin_bswap64(value);
 }
 
 template <std::unsigned_integral T>

@@ -37,24 +37,10 @@ bool has_room(Function &function, CqContext &cq)
 	return true;
 }
 
-// The owner byte goes out with the last 8 bytes, after all others: the host polls it.
 bool write_cqe(Function &function, CqContext &cq, const struct ohca_cqe &cqe)
 {
-	constexpr uint64_t kHead = sizeof(struct ohca_cqe) - sizeof(uint64_t);
-	FunctionMemory &memory = function.memory();
 	uint64_t slot = cq.producer & ((uint64_t{1} << cq.log_depth) - 1);
-	uint64_t offset = OHCA_CQ_RING_OFFSET + slot * sizeof(cqe);
-	uint64_t faults = memory.dma().fault_count();
-	uint64_t tail;
-	std::memcpy(&tail, reinterpret_cast<const std::byte *>(&cqe) + kHead, sizeof(tail));
-
-	if (std::byte *pointer = memory.pointer(cq.buffer, offset, sizeof(cqe), true)) {
-		std::memcpy(pointer, &cqe, kHead);
-		std::atomic_ref(*reinterpret_cast<uint64_t *>(pointer + kHead)).store(tail, std::memory_order_release);
-		return memory.dma().fault_count() == faults;
-	}
-	return memory.write(cq.buffer, offset, &cqe, kHead) &&
-	       memory.write(cq.buffer, offset + kHead, &tail, sizeof(tail));
+	return write_entry(function, cq.buffer, OHCA_CQ_RING_OFFSET + slot * sizeof(cqe), cqe);
 }
 
 // ohca_hw_io.h, "CQ arming".

@@ -28,26 +28,11 @@ bool has_room(Function &function, EqContext &eq)
 	return eq.producer - consumer < uint32_t{1} << eq.log_depth;
 }
 
-// Owner goes out with the second 8 bytes, after the first.
 bool write_eqe(Function &function, EqContext &eq, struct ohca_eqe &eqe)
 {
-	FunctionMemory &memory = function.memory();
 	uint64_t slot = eq.producer & ((uint64_t{1} << eq.log_depth) - 1);
-	uint64_t offset = OHCA_EQ_RING_OFFSET + slot * sizeof(eqe);
-	uint64_t faults = memory.dma().fault_count();
 	eqe.owner = (eq.producer >> eq.log_depth) & 1 ? 0 : OHCA_EQE_PHASE;
-	uint64_t words[2];
-	static_assert(sizeof(words) == sizeof(eqe));
-	std::memcpy(words, &eqe, sizeof(words));
-
-	if (std::byte *pointer = memory.pointer(eq.buffer, offset, sizeof(eqe), true)) {
-		auto target = reinterpret_cast<uint64_t *>(pointer);
-		std::atomic_ref(target[0]).store(words[0], std::memory_order_relaxed);
-		std::atomic_ref(target[1]).store(words[1], std::memory_order_release);
-		return memory.dma().fault_count() == faults;
-	}
-	return memory.write(eq.buffer, offset, &words[0], sizeof(words[0])) &&
-	       memory.write(eq.buffer, offset + sizeof(words[0]), &words[1], sizeof(words[1]));
+	return write_entry(function, eq.buffer, OHCA_EQ_RING_OFFSET + slot * sizeof(eqe), eqe);
 }
 
 void interrupt_if_armed(Function &function, EqContext &eq)

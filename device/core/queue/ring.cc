@@ -35,6 +35,23 @@ bool store_record(Function &function, const PageRange &buffer, uint64_t offset, 
 	return memory.write(buffer, offset, &raw, sizeof(raw));
 }
 
+bool write_entry_bytes(Function &function, const PageRange &buffer, uint64_t offset, const std::byte *entry,
+		       uint64_t size)
+{
+	FunctionMemory &memory = function.memory();
+	uint64_t head = size - sizeof(uint64_t);
+	uint64_t tail;
+	std::memcpy(&tail, entry + head, sizeof(tail));
+	uint64_t faults = memory.dma().fault_count();
+	if (std::byte *pointer = memory.pointer(buffer, offset, size, true)) {
+		std::memcpy(pointer, entry, head);
+		std::atomic_ref(*reinterpret_cast<uint64_t *>(pointer + head)).store(tail, std::memory_order_release);
+		return memory.dma().fault_count() == faults;
+	}
+	return memory.write(buffer, offset, entry, head) &&
+	       memory.write(buffer, offset + head, &tail, sizeof(tail));
+}
+
 Fetch read_producer(Function &function, QpContext &qp, uint64_t field_offset, uint8_t log_depth,
 		    uint32_t consumer, uint32_t &seen)
 {

@@ -3,6 +3,7 @@
 // What the send and the receive ring have in common.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -53,5 +54,18 @@ Fetch read_producer(Function &function, QpContext &qp, uint64_t field_offset, ui
 // they pair with the host's release store of the index after it has written the entries.
 bool load_record(Function &function, const PageRange &buffer, uint64_t offset, uint32_t &value);
 bool store_record(Function &function, const PageRange &buffer, uint64_t offset, uint32_t value);
+
+// Writes an entry whose last byte is the owner bit that the host polls: the last 8 bytes are
+// stored by themselves (release), after all others. False: not reachable.
+bool write_entry_bytes(Function &function, const PageRange &buffer, uint64_t offset, const std::byte *entry,
+		       uint64_t size);
+
+template <typename Entry>
+bool write_entry(Function &function, const PageRange &buffer, uint64_t offset, const Entry &entry)
+{
+	static_assert(offsetof(Entry, owner) == sizeof(Entry) - 1 && sizeof(Entry) % sizeof(uint64_t) == 0);
+	return write_entry_bytes(function, buffer, offset, reinterpret_cast<const std::byte *>(&entry),
+				 sizeof(entry));
+}
 
 } // namespace ohca::core

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "core/endian.hh"
 #include "core/function.hh"

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// Queue pairs: create, query, destroy. qp_modify.cc has the states.
+#include <algorithm>
+
+#include "core/cmd/commands.hh"
+#include "core/endian.hh"
+#include "core/function.hh"
+#include "core/queue/queues.hh"
+#include "core/transport/transport.hh"
+
+namespace ohca::core {
+
+namespace {
+
+struct RingLimits {
+	uint8_t log_depth_max;
+	uint8_t log_stride_min;
+	uint8_t log_stride_max;
+};
+
+constexpr RingLimits kSqLimits = {kLogSqDepthMax, 6, 11};
+constexpr RingLimits kRqLimits = {kLogRqDepthMax, 5, 10};
+static_assert(OHCA_SQ_STRIDE_MIN == 1 << kSqLimits.log_stride_min && OHCA_SQ_STRIDE_MAX == 1 << kSqLimits.log_stride_max);
+static_assert(OHCA_RQ_STRIDE_MIN == 1 << kRqLimits.log_stride_min && OHCA_RQ_STRIDE_MAX == 1 << kRqLimits.log_stride_max);
+
+uint64_t ring_end(const QueueRing &ring)
+{
+	return ring.present ? ring.offset + (uint64_t{1} << (ring.log_depth + ring.log_stride)) : 0;
+}
+
+CommandResult check_ring(const QueueRing &ring, const RingLimits &limits)
+{
+	if (!ring.present) {
+		// All fields are 0, so that a newer meaning can be told from this one.
+		return ring.offset || ring.log_depth || ring.log_stride ? bad_parameter(OHCA_CMD_DETAIL_DEPTH) : kAccepted;
+	}
+	if (ring.log_depth > limits.log_depth_max)
+		return bad_parameter(OHCA_CMD_DETAIL_DEPTH);
+	if (ring.log_stride < limits.log_stride_min || ring.log_stride > limits.log_stride_max)
+		return bad_parameter(OHCA_CMD_DETAIL_STRIDE);
+	if (ring.offset < OHCA_RECORD_SIZE || (ring.offset & ((uint32_t{1} << ring.log_stride) - 1)))
+		return bad_parameter(OHCA_CMD_DETAIL_OFFSET);
+	return kAccepted;
+}
+
+CommandResult check_rings(const QueueRing &sq, const QueueRing &rq)
+{
+	CommandResult result = check_ring(sq, kSqLimits);
+	if (result.ok())
+		result = check_ring(rq, kRqLimits);
+	if (result.ok() && sq.present && rq.present && sq.offset < ring_end(rq) && rq.offset < ring_end(sq))
+		result = bad_parameter(OHCA_CMD_DETAIL_OFFSET);
+	return result;
+}
+
+CommandResult check_references(Function &function, const struct ohca_cmd_create_qp_in &in)
+{
+	if (in.reserved_1b0)
+		return bad_parameter(OHCA_CMD_DETAIL_RESERVED);
+	if (in.flags & ~OHCA_QP_FLAGS_ALL)
+		return unsupported(OHCA_CMD_DETAIL_NONE);
+	if (in.type != OHCA_QP_TYPE_RC)
+		return unsupported(OHCA_CMD_DETAIL_TYPE);
+	if (!function.state().async_eq)
+		return bad_state(OHCA_CMD_DETAIL_EQ);
+	ContextMemory &context = function.context();
+	if (!context.pd(from_le(in.pd)))
+		return bad_handle(OHCA_CMD_DETAIL_PD);
+	if (!context.cq(from_le(in.send_cq)) || !context.cq(from_le(in.recv_cq)))
+		return bad_handle(OHCA_CMD_DETAIL_CQ);
+	if (!context.uar(from_le(in.uar)))
+		return bad_handle(OHCA_CMD_DETAIL_UAR);
+	return kAccepted;
+}
+
+// Entries are copied through pointers that assume that none crosses a page.
+bool crosses_pages(const PageRange &buffer, const QueueRing &ring)
+{
+	return ring.present && (buffer.first_page_offset + ring.offset) % (uint64_t{1} << ring.log_stride) != 0;
+}
+
+void fill(QpContext &qp, uint32_t qpn, const struct ohca_cmd_create_qp_in &in, const PageRange &buffer,
+	  const QueueRing &sq, const QueueRing &rq)
+{
+	qp.qpn = qpn;
+	qp.type = in.type;
+	qp.flags = in.flags;
+	qp.state = OHCA_QP_STATE_RESET;
+	qp.pd = from_le(in.pd);
+	qp.send_cq = from_le(in.send_cq);
+	qp.recv_cq = from_le(in.recv_cq);
+	qp.uar = from_le(in.uar);
+	qp.buffer = buffer;
+	qp.sq = sq;
+	qp.rq = rq;
+}
+
+} // namespace
+
+CommandResult create_qp(Function &function, const struct ohca_cmd_create_qp_in &in,
+			struct ohca_cmd_create_qp_out &out)
+{
+	ContextMemory &context = function.context();
+	QueueRing sq{from_le(in.sq_offset), in.log_sq_depth, in.log_sq_stride, !(in.flags & OHCA_QP_NO_SQ), 0};
+	QueueRing rq{from_le(in.rq_offset), in.log_rq_depth, in.log_rq_stride, !(in.flags & OHCA_QP_NO_RQ), 0};
+	CommandResult result = check_references(function, in);
+	if (result.ok())
+		result = check_rings(sq, rq);
+	if (!result.ok())
+		return result;
+
+	PageRange buffer;
+	uint64_t length = std::max({uint64_t{OHCA_RECORD_SIZE}, ring_end(sq), ring_end(rq)});
+	result = copy_queue_pages(function, in.pages, length, buffer);
+	if (!result.ok())
+		return result;
+	if (crosses_pages(buffer, sq) || crosses_pages(buffer, rq)) {
+		free_page_range(function, buffer);
+		return bad_parameter(OHCA_CMD_DETAIL_OFFSET);
+	}
+	uint32_t qpn = context.allocate_qp();
+	if (qpn == ContextMemory::kNoIndex) {
+		free_page_range(function, buffer);
+		return no_resources(OHCA_CMD_DETAIL_QP);
+	}
+	QpContext &qp = *context.qp(qpn);
+	fill(qp, qpn, in, buffer, sq, rq);
+	if (!attach_to_slot(function, qp)) {
+		free_page_range(function, buffer);
+		context.free_qp(qpn);
+		return no_resources(OHCA_CMD_DETAIL_UAR);
+	}
+	context.pd(qp.pd)->reference_count++;
+	context.cq(qp.send_cq)->reference_count++;
+	context.cq(qp.recv_cq)->reference_count++;
+	out.qpn = to_le(qpn);
+	out.uar_slot = to_le(qp.uar_slot);
+	return kAccepted;
+}
+
+CommandResult query_qp(Function &function, const struct ohca_cmd_handle &in, struct ohca_cmd_query_qp_out &out)
+{
+	if (in.reserved_20)
+		return bad_parameter(OHCA_CMD_DETAIL_RESERVED);
+	QpContext *qp = function.context().qp(from_le(in.handle));
+	if (!qp)
+		return bad_handle(OHCA_CMD_DETAIL_QP);
+	out.attributes = qp->attributes;
+	out.attributes.state = qp->state;
+	out.attributes.sq_drained_event = qp->requester.draining ? 1 : 0;
+	// PSNs as they are now, once the halves have been started.
+	if (qp->state == OHCA_QP_STATE_RTS || qp->state == OHCA_QP_STATE_SQD)
+		out.attributes.sq_psn = to_le(qp->requester.next_psn);
+	if (qp->state == OHCA_QP_STATE_RTR || qp->state == OHCA_QP_STATE_RTS || qp->state == OHCA_QP_STATE_SQD)
+		out.attributes.rq_psn = to_le(qp->responder.expected_psn);
+	out.sq_consumer = to_le(qp->requester.complete_index);
+	out.rq_consumer = to_le(qp->responder.rq_index);
+	return kAccepted;
+}
+
+CommandResult destroy_qp(Function &function, const struct ohca_cmd_handle &in, NoData &)
+{
+	if (in.reserved_20)
+		return bad_parameter(OHCA_CMD_DETAIL_RESERVED);
+	ContextMemory &context = function.context();
+	uint32_t qpn = from_le(in.handle);
+	QpContext *qp = context.qp(qpn);
+	if (!qp)
+		return bad_handle(OHCA_CMD_DETAIL_QP);
+	if (function.owner())
+		function.owner()->forget(function, *qp);
+	release_resources(function, *qp);
+	detach_from_slot(function, *qp);
+	context.pd(qp->pd)->reference_count--;
+	context.cq(qp->send_cq)->reference_count--;
+	context.cq(qp->recv_cq)->reference_count--;
+	free_page_range(function, qp->buffer);
+	context.free_qp(qpn);
+	return kAccepted;
+}
+
+} // namespace ohca::core

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include "core/routes.hh"
+
+#include "core/function.hh"
+
+namespace ohca::core {
+
+void Routes::invalidate()
+{
+	stale_ = true;
+	if (++generation_ == 0)
+		generation_ = 1;
+}
+
+void Routes::add(Function &function)
+{
+	if (!function.running() || !function.state().port_active)
+		return;
+	for (uint32_t index = 0; index < kGidCountMax; index++) {
+		const GidContext &entry = *function.context().gid(index);
+		if (!entry.live)
+			continue;
+		Gid gid;
+		Holder holder{function.index(), {}};
+		std::memcpy(gid.data(), entry.gid, gid.size());
+		std::memcpy(holder.mac.data(), entry.mac, holder.mac.size());
+		holders_[gid].push_back(holder);
+	}
+}
+
+uint32_t Routes::find(const Gid &gid, const Mac &mac, uint32_t own) const
+{
+	auto found = holders_.find(gid);
+	if (found == holders_.end())
+		return kNone;
+	bool own_holds = false;
+	for (const Holder &holder : found->second) {
+		if (holder.mac == mac)
+			return holder.function;
+		own_holds |= holder.function == own;
+	}
+	return own_holds ? own : found->second.front().function;
+}
+
+} // namespace ohca::core
