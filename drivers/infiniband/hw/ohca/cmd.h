@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef OHCA_CMD_H
+#define OHCA_CMD_H
+
+#include <linux/if_ether.h>
+#include <linux/types.h>
+
+#include <rdma/ohca_hw.h>
+
+struct ohca_dev;
+
+/* QUERY_DEVICE, in host order and clamped to what the driver can handle. */
+struct ohca_caps {
+	u64 features;
+	u64 max_mr_size;
+	u64 page_size_mask;
+	u64 firmware_version;
+	u32 max_qp;
+	u32 max_cq;
+	u32 max_mkey;
+	u32 max_pd;
+	u32 max_eq;
+	u32 max_uar;
+	u32 max_gid;
+	u32 max_message_size;
+	u32 max_inline;
+	u32 core_clock_khz;
+	u32 counter_count;
+	u8 log_max_sq_depth;
+	u8 log_max_rq_depth;
+	u8 log_max_cq_depth;
+	u8 log_max_eq_depth;
+	u8 max_send_sge;
+	u8 max_recv_sge;
+	u8 max_read_atomic_initiator;
+	u8 max_read_atomic_responder;
+};
+
+/* Memory of a page list's own levels, to be freed after the command. */
+struct ohca_page_memory {
+	void *top;
+	dma_addr_t top_dma;
+	size_t top_size;
+	struct ohca_page_block *blocks;
+	u32 block_count;
+};
+
+struct ohca_create_eq_params {
+	const struct ohca_page_list *pages;
+	u8 log_depth;
+	u8 type;
+	u16 vector;
+};
+
+struct ohca_create_mkey_params {
+	const struct ohca_page_list *pages;
+	u64 start;
+	u64 length;
+	u32 pdn;
+	u32 access;
+	u8 flags;
+	u8 consumer_key;
+};
+
+struct ohca_create_cq_params {
+	const struct ohca_page_list *pages;
+	u32 eq;
+	u8 log_depth;
+	u8 flags;
+};
+
+struct ohca_create_qp_params {
+	const struct ohca_page_list *pages;
+	u32 pdn;
+	u32 send_cqn;
+	u32 recv_cqn;
+	u32 uar;
+	u32 sq_offset;
+	u32 rq_offset;
+	u8 type;
+	u8 flags;
+	u8 log_sq_depth;
+	u8 log_rq_depth;
+	u8 log_sq_stride;
+	u8 log_rq_stride;
+};
+
+struct ohca_create_qp_result {
+	u32 qpn;
+	u32 uar_slot;
+};
+
+struct ohca_set_gid_params {
+	const u8 *gid;		/* NULL clears the entry */
+	u32 index;
+	u8 mac[ETH_ALEN];
+	u16 vlan_id;
+};
+
+/*
+ * All of these sleep (or poll, while interrupts are not set up yet) and return
+ * an errno of ohca-abi.h.
+ */
+int ohca_cmd_query_device(struct ohca_dev *dev, struct ohca_caps *caps);
+int ohca_cmd_query_counters(struct ohca_dev *dev, __le64 *counters, u32 count);
+int ohca_cmd_set_port(struct ohca_dev *dev, bool active, u32 max_mtu);
+int ohca_cmd_set_gid(struct ohca_dev *dev, const struct ohca_set_gid_params *params);
+int ohca_cmd_create_eq(struct ohca_dev *dev, const struct ohca_create_eq_params *params,
+		       u32 *handle);
+int ohca_cmd_create_uar(struct ohca_dev *dev, u32 *index);
+int ohca_cmd_create_pd(struct ohca_dev *dev, u32 *pdn);
+int ohca_cmd_create_mkey(struct ohca_dev *dev, const struct ohca_create_mkey_params *params,
+			 u32 *key);
+int ohca_cmd_create_cq(struct ohca_dev *dev, const struct ohca_create_cq_params *params,
+		       u32 *cqn);
+int ohca_cmd_create_qp(struct ohca_dev *dev, const struct ohca_create_qp_params *params,
+		       struct ohca_create_qp_result *result);
+int ohca_cmd_modify_qp(struct ohca_dev *dev, const struct ohca_cmd_modify_qp_in *in);
+int ohca_cmd_query_qp(struct ohca_dev *dev, u32 qpn, struct ohca_cmd_query_qp_out *out);
+
+/*
+ * 0 means that the device no longer knows the object and cannot touch its
+ * memory: also when the device has failed, since this waits until it is quiet.
+ * The only error is -EBUSY, and then nothing has changed.
+ */
+int ohca_cmd_destroy(struct ohca_dev *dev, u16 opcode, u32 handle);
+
+#endif /* OHCA_CMD_H */

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* User contexts: a UAR page of one's own, and the ways to map it and the kick page. */
+
+#include <linux/slab.h>
+
+#include <rdma/uverbs_ioctl.h>
+
+#include "ohca.h"
+
+/*
+ * Read a request by the rules of ohca-abi.h: @minimum bytes must be there, up
+ * to @size are known, and a longer one must end in zeroes.  Kernel callers
+ * have no udata and no request.
+ */
+int ohca_udata_request(struct ib_device *ibdev, struct ib_udata *udata, void *request,
+		       size_t minimum, size_t size)
+{
+	if (!udata)
+		return 0;
+	if (udata->inlen < minimum) {
+		ibdev_dbg(ibdev, "request of %zu bytes, at least %zu wanted\n", udata->inlen,
+			  minimum);
+		return -EINVAL;
+	}
+	if (udata->inlen > size && !ib_is_udata_cleared(udata, size, udata->inlen - size)) {
+		ibdev_dbg(ibdev, "request of %zu bytes has unknown fields beyond %zu\n",
+			  udata->inlen, size);
+		return -EOPNOTSUPP;
+	}
+	if (!size)
+		return 0;
+	memset(request, 0, size);
+	return ib_copy_from_udata(request, udata, min(size, udata->inlen));
+}
+
+static struct ohca_mmap_entry *ohca_mmap_entry_insert(struct ohca_ucontext *ucontext,
+						      phys_addr_t phys, size_t size, bool kick)
+{
+	struct ohca_mmap_entry *entry = kzalloc(sizeof(*entry), GFP_KERNEL);
+	int ret;
+
+	if (!entry)
+		return ERR_PTR(-ENOMEM);
+	entry->phys = phys;
+	entry->kick = kick;
+	ret = rdma_user_mmap_entry_insert(&ucontext->ibucontext, &entry->rdma_entry, size);
+	if (ret) {
+		kfree(entry);
+		return ERR_PTR(ret);
+	}
+	return entry;
+}
+
+static int ohca_create_mmap_entries(struct ohca_dev *dev, struct ohca_ucontext *ucontext)
+{
+	phys_addr_t uar = dev->bus.uar_phys + (phys_addr_t)ucontext->uar_index * OHCA_UAR_SIZE;
+
+	ucontext->uar_entry = ohca_mmap_entry_insert(ucontext, uar, OHCA_UAR_SIZE, false);
+	if (IS_ERR(ucontext->uar_entry))
+		return PTR_ERR(ucontext->uar_entry);
+	ucontext->kick_entry = ohca_mmap_entry_insert(ucontext, dev->bus.kick_phys, PAGE_SIZE,
+						      true);
+	if (IS_ERR(ucontext->kick_entry)) {
+		rdma_user_mmap_entry_remove(&ucontext->uar_entry->rdma_entry);
+		return PTR_ERR(ucontext->kick_entry);
+	}
+	return 0;
+}
+
+static void ohca_remove_mmap_entries(struct ohca_ucontext *ucontext)
+{
+	rdma_user_mmap_entry_remove(&ucontext->kick_entry->rdma_entry);
+	rdma_user_mmap_entry_remove(&ucontext->uar_entry->rdma_entry);
+}
+
+static int ohca_create_uar(struct ohca_dev *dev, u32 *index)
+{
+	int ret;
+
+	ret = ohca_cmd_create_uar(dev, index);
+	if (ret)
+		return ret;
+	/* 0 is the kernel's, and an application must get only what is its own. */
+	if (!*index || *index >= dev->bus.uar_count) {
+		dev_err_ratelimited(ohca_device(dev), "device handed out UAR %u of %u\n", *index,
+				    dev->bus.uar_count);
+		ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_UAR, *index);
+		return -EIO;
+	}
+	ret = xa_insert(&dev->uars, *index, &dev->bus.uars[*index], GFP_KERNEL);
+	if (ret == -EBUSY) {
+		dev_err_ratelimited(ohca_device(dev), "device handed out UAR %u twice\n", *index);
+		return -EIO;
+	}
+	if (ret)
+		ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_UAR, *index);
+	else if (ohca_failed(dev))
+		ohca_mark_uars_failed(dev);
+	return ret;
+}
+
+static void ohca_destroy_uar(struct ohca_dev *dev, u32 index)
+{
+	xa_erase(&dev->uars, index);
+	ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_UAR, index);
+}
+
+static int ohca_alloc_ucontext_respond(struct ohca_dev *dev, struct ohca_ucontext *ucontext,
+				       struct ib_udata *udata)
+{
+	struct ohca_alloc_ucontext_resp resp = {
+		.uar_index = ucontext->uar_index,
+		.uar_mmap_key = rdma_user_mmap_get_offset(&ucontext->uar_entry->rdma_entry),
+		.kick_mmap_key = rdma_user_mmap_get_offset(&ucontext->kick_entry->rdma_entry),
+		.device_features = dev->features,
+		.max_qp = dev->caps.max_qp,
+		.max_inline = dev->caps.max_inline,
+		.log_max_sq_depth = dev->caps.log_max_sq_depth,
+		.log_max_rq_depth = dev->caps.log_max_rq_depth,
+		.log_max_cq_depth = dev->caps.log_max_cq_depth,
+		.max_send_sge = dev->caps.max_send_sge,
+		.max_recv_sge = dev->caps.max_recv_sge,
+	};
+
+	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
+}
+
+int ohca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata)
+{
+	struct ohca_ucontext *ucontext = to_ohca_ucontext(ibucontext);
+	struct ohca_dev *dev = to_ohca_dev(ibucontext->device);
+	struct ohca_alloc_ucontext_req req;
+	int ret;
+
+	ret = ohca_udata_request(&dev->ibdev, udata, &req, 0, sizeof(req));
+	if (ret)
+		return ret;
+	if (req.comp_mask || req.reserved_20) {
+		ibdev_dbg(&dev->ibdev, "comp_mask or reserved field set\n");
+		return -EINVAL;
+	}
+	ret = ohca_create_uar(dev, &ucontext->uar_index);
+	if (ret)
+		return ret;
+	ret = ohca_create_mmap_entries(dev, ucontext);
+	if (ret)
+		goto err_uar;
+	ret = ohca_alloc_ucontext_respond(dev, ucontext, udata);
+	if (ret)
+		goto err_entries;
+	return 0;
+
+err_entries:
+	ohca_remove_mmap_entries(ucontext);
+err_uar:
+	ohca_destroy_uar(dev, ucontext->uar_index);
+	return ret;
+}
+
+void ohca_dealloc_ucontext(struct ib_ucontext *ibucontext)
+{
+	struct ohca_ucontext *ucontext = to_ohca_ucontext(ibucontext);
+
+	ohca_remove_mmap_entries(ucontext);
+	ohca_destroy_uar(to_ohca_dev(ibucontext->device), ucontext->uar_index);
+}
+
+int ohca_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma)
+{
+	struct ohca_dev *dev = to_ohca_dev(ibucontext->device);
+	struct rdma_user_mmap_entry *rdma_entry;
+	struct ohca_mmap_entry *entry;
+	pgprot_t prot;
+	int ret;
+
+	if (vma->vm_flags & VM_EXEC)
+		return -EPERM;
+	vm_flags_clear(vma, VM_MAYEXEC);
+
+	rdma_entry = rdma_user_mmap_entry_get(ibucontext, vma);
+	if (!rdma_entry) {
+		ibdev_dbg(&dev->ibdev, "no mapping of this size at page offset %#lx\n",
+			  vma->vm_pgoff);
+		return -EINVAL;
+	}
+	entry = container_of(rdma_entry, struct ohca_mmap_entry, rdma_entry);
+	prot = entry->kick ? pgprot_noncached(vma->vm_page_prot) :
+			     dev->bus.uar_pgprot(vma->vm_page_prot);
+	ret = rdma_user_mmap_io(ibucontext, vma, PHYS_PFN(entry->phys),
+				rdma_entry->npages * PAGE_SIZE, prot, rdma_entry);
+	rdma_user_mmap_entry_put(rdma_entry);
+	return ret;
+}
+
+void ohca_mmap_free(struct rdma_user_mmap_entry *rdma_entry)
+{
+	kfree(container_of(rdma_entry, struct ohca_mmap_entry, rdma_entry));
+}
+
+/* ib_core zaps the mappings; that this is here tells it that it may. */
+void ohca_disassociate_ucontext(struct ib_ucontext *ibucontext)
+{
+}
+
+/* Tell those who poll without system calls. */
+void ohca_mark_uars_failed(struct ohca_dev *dev)
+{
+	struct ohca_uar *uar;
+	unsigned long index;
+
+	WRITE_ONCE(dev->bus.uars[0].device_state, cpu_to_le32(OHCA_UAR_DEVICE_FAILED));
+	xa_lock(&dev->uars);
+	xa_for_each(&dev->uars, index, uar)
+		WRITE_ONCE(uar->device_state, cpu_to_le32(OHCA_UAR_DEVICE_FAILED));
+	xa_unlock(&dev->uars);
+}

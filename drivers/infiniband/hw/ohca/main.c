@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* From a mapped function to a registered ib_device and back. */
+
+#include <linux/pci.h>
+
+#include <net/addrconf.h>
+
+#include "ohca.h"
+
+static void ohca_query_device_caps(const struct ohca_caps *caps, struct ib_device_attr *attr)
+{
+	attr->max_mr_size = caps->max_mr_size;
+	attr->page_size_cap = caps->page_size_mask;
+	attr->max_qp = caps->max_qp;
+	attr->max_qp_wr = 1 << min(caps->log_max_sq_depth, caps->log_max_rq_depth);
+	attr->max_send_sge = caps->max_send_sge;
+	attr->max_recv_sge = caps->max_recv_sge;
+	attr->max_sge_rd = caps->max_send_sge;
+	attr->max_cq = caps->max_cq;
+	attr->max_cqe = 1 << caps->log_max_cq_depth;
+	attr->max_mr = caps->max_mkey;
+	attr->max_pd = caps->max_pd;
+	attr->max_qp_rd_atom = caps->max_read_atomic_responder;
+	attr->max_qp_init_rd_atom = caps->max_read_atomic_initiator;
+	attr->max_res_rd_atom = min_t(u64, INT_MAX, (u64)caps->max_qp *
+				      caps->max_read_atomic_responder);
+	attr->hca_core_clock = caps->core_clock_khz;
+}
+
+static int ohca_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+			     struct ib_udata *udata)
+{
+	struct ohca_dev *dev = to_ohca_dev(ibdev);
+
+	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EOPNOTSUPP;
+
+	ohca_query_device_caps(&dev->caps, attr);
+	attr->fw_ver = dev->caps.firmware_version;
+	attr->sys_image_guid = ibdev->node_guid;
+	attr->vendor_id = OHCA_PCI_VENDOR_ID;
+	attr->vendor_part_id = OHCA_PCI_DEVICE_ID;
+	attr->hw_ver = to_pci_dev(ohca_device(dev))->revision;
+	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_PORT_ACTIVE_EVENT |
+				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN;
+	if (dev->features & OHCA_FEATURE_ATOMIC)
+		attr->atomic_cap = IB_ATOMIC_HCA;
+	attr->max_pkeys = 1;
+	/* Address handles cost the device nothing. */
+	attr->max_ah = INT_MAX;
+	attr->local_ca_ack_delay = 15;
+	attr->timestamp_mask = U64_MAX;
+	return 0;
+}
+
+static void ohca_get_dev_fw_str(struct ib_device *ibdev, char *str)
+{
+	u64 version = to_ohca_dev(ibdev)->caps.firmware_version;
+
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u.%u.%u", (u32)(version >> 32),
+		 (u16)(version >> 16), (u16)version);
+}
+
+static ssize_t hw_rev_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	struct ohca_dev *dev = rdma_device_to_drv_device(device, struct ohca_dev, ibdev);
+
+	return sysfs_emit(buf, "%#x\n", to_pci_dev(ohca_device(dev))->revision);
+}
+static DEVICE_ATTR_RO(hw_rev);
+
+static ssize_t hca_type_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "OHCA\n");
+}
+static DEVICE_ATTR_RO(hca_type);
+
+static ssize_t board_id_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "OHCA-%u\n", OHCA_INTERFACE_VERSION);
+}
+static DEVICE_ATTR_RO(board_id);
+
+static struct attribute *ohca_attrs[] = {
+	&dev_attr_hw_rev.attr,
+	&dev_attr_hca_type.attr,
+	&dev_attr_board_id.attr,
+	NULL
+};
+
+static const struct attribute_group ohca_attr_group = {
+	.attrs = ohca_attrs,
+};
+
+static const struct ib_device_ops ohca_device_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = RDMA_DRIVER_UNKNOWN,
+	.uverbs_abi_ver = OHCA_ABI_VERSION,
+	.device_group = &ohca_attr_group,
+
+	.add_gid = ohca_add_gid,
+	.alloc_hw_port_stats = ohca_alloc_hw_port_stats,
+	.alloc_pd = ohca_alloc_pd,
+	.alloc_ucontext = ohca_alloc_ucontext,
+	.create_ah = ohca_create_ah,
+	.create_cq = ohca_create_cq,
+	.create_qp = ohca_create_qp,
+	.create_user_ah = ohca_create_ah,
+	.dealloc_pd = ohca_dealloc_pd,
+	.dealloc_ucontext = ohca_dealloc_ucontext,
+	.del_gid = ohca_del_gid,
+	.dereg_mr = ohca_dereg_mr,
+	.destroy_ah = ohca_destroy_ah,
+	.destroy_cq = ohca_destroy_cq,
+	.destroy_qp = ohca_destroy_qp,
+	.disassociate_ucontext = ohca_disassociate_ucontext,
+	.fill_res_cq_entry = ohca_fill_res_cq_entry,
+	.fill_res_mr_entry = ohca_fill_res_mr_entry,
+	.fill_res_qp_entry = ohca_fill_res_qp_entry,
+	.get_dev_fw_str = ohca_get_dev_fw_str,
+	.get_dma_mr = ohca_get_dma_mr,
+	.get_hw_stats = ohca_get_hw_stats,
+	.get_link_layer = ohca_get_link_layer,
+	.get_port_immutable = ohca_get_port_immutable,
+	.get_vector_affinity = ohca_get_vector_affinity,
+	.mmap = ohca_mmap,
+	.mmap_free = ohca_mmap_free,
+	.modify_ah = ohca_modify_ah,
+	.modify_qp = ohca_modify_qp,
+	.poll_cq = ohca_poll_cq,
+	.post_recv = ohca_post_recv,
+	.post_send = ohca_post_send,
+	.query_ah = ohca_query_ah,
+	.query_device = ohca_query_device,
+	.query_pkey = ohca_query_pkey,
+	.query_port = ohca_query_port,
+	.query_qp = ohca_query_qp,
+	.reg_user_mr = ohca_reg_user_mr,
+	.req_notify_cq = ohca_req_notify_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_ah, ohca_ah, ibah),
+	INIT_RDMA_OBJ_SIZE(ib_cq, ohca_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_pd, ohca_pd, ibpd),
+	INIT_RDMA_OBJ_SIZE(ib_qp, ohca_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, ohca_ucontext, ibucontext),
+};
+
+struct ohca_dev *ohca_alloc(struct device *parent)
+{
+	struct ohca_dev *dev = ib_alloc_device(ohca_dev, ibdev);
+
+	if (!dev)
+		return NULL;
+	dev->ibdev.dev.parent = parent;
+	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
+	xa_init(&dev->uars);
+	atomic_set(&dev->next_consumer_key, 0);
+	ohca_health_init(dev);
+	ohca_port_init(dev);
+	return dev;
+}
+
+static int ohca_register(struct ohca_dev *dev, const char *name)
+{
+	struct ib_device *ibdev = &dev->ibdev;
+	int ret;
+
+	ibdev->node_type = RDMA_NODE_IB_CA;
+	ibdev->phys_port_cnt = 1;
+	ibdev->num_comp_vectors = dev->comp_eq_count;
+	addrconf_addr_eui48((u8 *)&ibdev->node_guid, dev->mac);
+	strscpy(ibdev->node_desc, "ohca", sizeof(ibdev->node_desc));
+	ib_set_device_ops(ibdev, &ohca_device_ops);
+
+	ret = ohca_netdev_register(dev);
+	if (ret)
+		return ret;
+	ret = -ENFILE;
+	if (name[0])
+		ret = ib_register_device(ibdev, name, ohca_device(dev));
+	if (ret == -ENFILE)
+		ret = ib_register_device(ibdev, "ohca%d", ohca_device(dev));
+	if (ret) {
+		ohca_netdev_unregister(dev);
+		return ret;
+	}
+	mutex_lock(&dev->event_lock);
+	dev->ib_registered = true;
+	mutex_unlock(&dev->event_lock);
+	/* What the notifier saw during registration could not be acted upon. */
+	ohca_port_update(dev);
+	return 0;
+}
+
+/*
+ * Bring up a mapped function whose vectors are allocated.  @name is what the
+ * device was called before a reset, or empty.
+ */
+int ohca_start(struct ohca_dev *dev, const char *name)
+{
+	int ret;
+
+	dev->wq = alloc_workqueue("ohca-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
+				  dev_name(ohca_device(dev)));
+	if (!dev->wq)
+		return -ENOMEM;
+	ret = ohca_hw_reset(dev);
+	if (ret)
+		goto err_wq;
+	ret = ohca_cmdq_init(dev);
+	if (ret)
+		goto err_wq;
+	ret = ohca_hw_enable(dev);
+	if (ret)
+		goto err_reset;
+	ohca_change_state(dev, OHCA_STATE_LIVE);
+	ret = ohca_cmd_query_device(dev, &dev->caps);
+	if (ret)
+		goto err_reset;
+	ret = ohca_eqs_create(dev);
+	if (ret)
+		goto err_reset;
+	ohca_health_start(dev);
+	ret = ohca_register(dev, name);
+	if (ret)
+		goto err_eqs;
+	return 0;
+
+err_eqs:
+	ohca_eqs_destroy(dev);
+err_reset:
+	ohca_health_stop(dev);
+	ohca_hw_reset(dev);
+	ohca_cmdq_free(dev);
+err_wq:
+	destroy_workqueue(dev->wq);
+	return ret;
+}
+
+/* Also of a device that has failed. */
+void ohca_stop(struct ohca_dev *dev)
+{
+	ohca_change_state(dev, OHCA_STATE_REMOVING);
+	ohca_netdev_unregister(dev);
+	mutex_lock(&dev->event_lock);
+	dev->ib_registered = false;
+	mutex_unlock(&dev->event_lock);
+	cancel_work_sync(&dev->port.work);
+	ib_unregister_device(&dev->ibdev);
+
+	ohca_eqs_destroy(dev);
+	ohca_cmdq_stop(dev);
+	ohca_health_stop(dev);
+	if (ohca_hw_reset(dev) == -EIO)
+		dev->bus.stop_dma(dev);
+	ohca_cmdq_free(dev);
+	destroy_workqueue(dev->wq);
+	WARN_ON(!xa_empty(&dev->cqs) || !xa_empty(&dev->qps) || !xa_empty(&dev->uars));
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef OHCA_H
+#define OHCA_H
+
+#include <linux/completion.h>
+#include <linux/io.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <rdma/ib_umem.h>
+#include <rdma/ib_verbs.h>
+
+#include <rdma/ohca-abi.h>
+#include <rdma/ohca_hw.h>
+
+#include "cmd.h"
+#include "cmdq.h"
+
+#define OHCA_DRIVER_NAME	"ohca"
+#define OHCA_PORT		1
+/* ohca_qp_attributes.sgid_index has 8 bits. */
+#define OHCA_GID_COUNT_MAX	256
+#define OHCA_PKEY_DEFAULT	0xffff
+
+/**
+ * enum ohca_state - life cycle of a device, changed by ohca_change_state() only
+ * @OHCA_STATE_NEW:      the function is mapped; nothing may be submitted
+ * @OHCA_STATE_LIVE:     commands and queues work
+ * @OHCA_STATE_REMOVING: as LIVE, but the ib_device is being taken away
+ * @OHCA_STATE_FAILED:   the device is dead or misbehaved; final until the
+ *                       function is probed again.  Commands return -EIO,
+ *                       destroying succeeds.
+ */
+enum ohca_state {
+	OHCA_STATE_NEW,
+	OHCA_STATE_LIVE,
+	OHCA_STATE_REMOVING,
+	OHCA_STATE_FAILED,
+};
+
+struct ohca_dev;
+
+/**
+ * struct ohca_bus - what the bus file (pci.c) provides
+ * @dma_device:	device whose DMA addresses the HCA understands
+ * @control:	registers and kick page
+ * @uars:	UAR pages, in ordinary cacheable memory type
+ * @uar_phys:	of @uars
+ * @kick_phys:	of the kick page
+ * @uar_count:	UAR pages that fit the mapping
+ * @uar_pgprot:	what an application's mapping of a UAR page needs
+ * @vector_count: interrupt vectors allocated
+ * @irq:	Linux interrupt number of a vector
+ * @stop_dma:	last resort: cut the function off from host memory
+ */
+struct ohca_bus {
+	struct device *dma_device;
+	void __iomem *control;
+	struct ohca_uar *uars;
+	phys_addr_t uar_phys;
+	phys_addr_t kick_phys;
+	u32 uar_count;
+	pgprot_t (*uar_pgprot)(pgprot_t prot);
+	unsigned int vector_count;
+	int (*irq)(struct ohca_dev *dev, unsigned int vector);
+	void (*stop_dma)(struct ohca_dev *dev);
+};
+
+struct ohca_eq {
+	struct ohca_dev *dev;
+	u32 handle;
+	unsigned int vector;
+	u8 type;		/* OHCA_EQ_* */
+	u8 log_depth;
+	unsigned int cpu;	/* on which its interrupt is wanted */
+	u32 consumer;
+	void *buffer;		/* record, then ring */
+	size_t buffer_size;
+	dma_addr_t buffer_dma;
+	struct ohca_eq_record *record;
+	struct ohca_eqe *ring;
+	char irq_name[40];
+	bool irq_requested;
+};
+
+/* The netdev that carries the addresses of the port, found by its MAC. */
+struct ohca_netdev {
+	struct notifier_block notifier;
+	struct net_device *ndev;	/* under RTNL; the reference is ib_core's */
+	char link_name[IFNAMSIZ];	/* of the link in the parent's "net" folder */
+	bool registered;
+	/* What the notifier last saw; read by the port work. */
+	bool up;
+	unsigned int mtu;
+	bool rescan_gids;
+};
+
+/* The port as last told to the device. */
+struct ohca_port {
+	struct work_struct work;
+	struct mutex lock;	/* active, mtu */
+	bool active;
+	enum ib_mtu mtu;
+};
+
+struct ohca_dev {
+	struct ib_device ibdev;
+	struct ohca_bus bus;
+
+	spinlock_t state_lock;		/* writers of state */
+	enum ohca_state state;
+	bool ib_registered;
+	/* After FAILED: the device can no longer reach host memory. */
+	bool quiesced;
+	wait_queue_head_t quiesce_wait;
+	const char *fail_reason;
+
+	u64 features;
+	u8 mac[ETH_ALEN];
+	struct ohca_caps caps;
+
+	struct ohca_cmdq cmdq;
+	bool cmd_irq_ready;		/* until then commands are polled */
+
+	struct ohca_eq *async_eq;
+	struct ohca_eq *comp_eqs;
+	unsigned int comp_eq_count;
+
+	/* By number from the device; entries are refcounted, see ohca_get_cq(). */
+	struct xarray cqs;
+	struct xarray qps;
+	/* UAR pages in use, so that a failure can be announced in each. */
+	struct xarray uars;
+
+	atomic_t next_consumer_key;
+
+	struct mutex event_lock;	/* ib_registered; held while an event is dispatched */
+	struct workqueue_struct *wq;
+	struct delayed_work health_work;
+	struct work_struct fatal_work;
+	struct work_struct flush_work;
+
+	struct ohca_port port;
+	struct ohca_netdev netdev;
+};
+
+struct ohca_mmap_entry {
+	struct rdma_user_mmap_entry rdma_entry;
+	phys_addr_t phys;
+	bool kick;
+};
+
+struct ohca_ucontext {
+	struct ib_ucontext ibucontext;
+	u32 uar_index;
+	struct ohca_mmap_entry *uar_entry;
+	struct ohca_mmap_entry *kick_entry;
+};
+
+struct ohca_pd {
+	struct ib_pd ibpd;
+	u32 pdn;
+};
+
+struct ohca_mr {
+	struct ib_mr ibmr;
+	struct ib_umem *umem;
+};
+
+struct ohca_ah {
+	struct ib_ah ibah;
+	struct rdma_ah_attr attr;
+};
+
+/* Queue memory of the kernel's own queues: one coherent range. */
+struct ohca_buffer {
+	void *cpu;
+	dma_addr_t dma;
+	size_t size;
+};
+
+struct ohca_cq {
+	struct ib_cq ibcq;
+	u32 cqn;
+	u32 eq_index;
+	u8 log_depth;
+	refcount_t refs;
+	struct completion unused;
+	struct ib_umem *umem;		/* user CQs */
+
+	/* Kernel CQs. */
+	struct ohca_buffer buffer;
+	struct ohca_cq_record *record;
+	struct ohca_cqe *ring;
+	spinlock_t lock;		/* all below, and the tails of its QPs' rings */
+	u32 consumer;
+	u32 arm_value;
+	struct xarray qps;		/* kernel QPs that complete here, by number */
+	struct ohca_qp *last_qp;	/* most recently looked up */
+};
+
+/* What a kernel WR leaves behind for its completion. */
+struct ohca_wr {
+	u64 wr_id;
+	u8 opcode;			/* enum ib_wc_opcode */
+};
+
+/*
+ * One ring of a kernel QP.  head belongs to the poster (under lock), tail to
+ * the poller (under the CQ's lock); each publishes to the other by
+ * release/acquire.
+ */
+struct ohca_ring {
+	spinlock_t lock;
+	u32 head;
+	u32 tail;
+	u32 depth;			/* 0: no such queue */
+	u8 log_depth;
+	u8 log_stride;
+	u8 max_sge;
+	u32 offset;			/* into the buffer */
+	struct ohca_wr *wrs;		/* depth of them */
+};
+
+struct ohca_qp {
+	struct ib_qp ibqp;
+	u32 qpn;
+	enum ib_qp_state state;		/* as far as the driver knows */
+	struct mutex mutex;		/* modify, query */
+	refcount_t refs;
+	struct completion unused;
+	u32 uar_index;
+	u32 uar_slot;
+	u32 dest_qpn;
+	u32 max_inline;
+	bool signal_all;
+	bool user;
+	struct ib_umem *umem;		/* user QPs */
+
+	/* Kernel QPs; the rings' geometry is valid for user QPs, too. */
+	struct ohca_buffer buffer;
+	struct ohca_qp_record *record;
+	struct ohca_ring sq;
+	struct ohca_ring rq;
+};
+
+#define OHCA_TO(name, type, ib, member)					\
+static inline struct type *to_##name(struct ib *obj)			\
+{									\
+	return container_of(obj, struct type, member);			\
+}
+
+OHCA_TO(ohca_dev, ohca_dev, ib_device, ibdev)
+OHCA_TO(ohca_ucontext, ohca_ucontext, ib_ucontext, ibucontext)
+OHCA_TO(ohca_pd, ohca_pd, ib_pd, ibpd)
+OHCA_TO(ohca_cq, ohca_cq, ib_cq, ibcq)
+OHCA_TO(ohca_qp, ohca_qp, ib_qp, ibqp)
+OHCA_TO(ohca_mr, ohca_mr, ib_mr, ibmr)
+OHCA_TO(ohca_ah, ohca_ah, ib_ah, ibah)
+#undef OHCA_TO
+
+static inline bool ohca_failed(struct ohca_dev *dev)
+{
+	return READ_ONCE(dev->state) == OHCA_STATE_FAILED;
+}
+
+static inline struct device *ohca_device(struct ohca_dev *dev)
+{
+	return dev->bus.dma_device;
+}
+
+/* main.c */
+struct ohca_dev *ohca_alloc(struct device *parent);
+int ohca_start(struct ohca_dev *dev, const char *name);
+void ohca_stop(struct ohca_dev *dev);
+
+/* hw.c */
+u32 ohca_read32(struct ohca_dev *dev, u32 offset);
+int ohca_hw_probe(struct ohca_dev *dev);
+int ohca_hw_reset(struct ohca_dev *dev);
+int ohca_hw_enable(struct ohca_dev *dev);
+const char *ohca_hw_check(struct ohca_dev *dev);
+void ohca_ring_doorbell(struct ohca_dev *dev, u32 slot);
+
+/* health.c */
+bool ohca_change_state(struct ohca_dev *dev, enum ohca_state state);
+void ohca_fail(struct ohca_dev *dev, const char *reason);
+void ohca_check_health(struct ohca_dev *dev);
+void ohca_wait_quiesced(struct ohca_dev *dev);
+void ohca_health_init(struct ohca_dev *dev);
+void ohca_health_start(struct ohca_dev *dev);
+void ohca_health_stop(struct ohca_dev *dev);
+void ohca_flush_later(struct ohca_dev *dev);
+void ohca_dispatch_event(struct ohca_dev *dev, enum ib_event_type type);
+
+/* eq.c */
+int ohca_eqs_create(struct ohca_dev *dev);
+void ohca_eqs_destroy(struct ohca_dev *dev);
+const struct cpumask *ohca_get_vector_affinity(struct ib_device *ibdev, int vector);
+
+/* ctx.c */
+int ohca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata);
+void ohca_dealloc_ucontext(struct ib_ucontext *ibucontext);
+int ohca_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma);
+void ohca_mmap_free(struct rdma_user_mmap_entry *rdma_entry);
+void ohca_disassociate_ucontext(struct ib_ucontext *ibucontext);
+void ohca_mark_uars_failed(struct ohca_dev *dev);
+int ohca_udata_request(struct ib_device *ibdev, struct ib_udata *udata, void *request,
+		       size_t minimum, size_t size);
+
+/* pd.c */
+int ohca_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int ohca_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+
+/* page_list.c */
+int ohca_page_list_from_umem(struct ohca_dev *dev, struct ib_umem *umem,
+			     struct ohca_page_memory *memory, struct ohca_page_list *list);
+void ohca_page_list_from_dma(dma_addr_t dma, size_t size, struct ohca_page_list *list);
+void ohca_page_memory_free(struct ohca_dev *dev, struct ohca_page_memory *memory);
+
+/* mr.c */
+struct ib_mr *ohca_get_dma_mr(struct ib_pd *ibpd, int access);
+struct ib_mr *ohca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
+			       int access, struct ib_udata *udata);
+int ohca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* cq.c */
+int ohca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		   struct uverbs_attr_bundle *attrs);
+int ohca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+struct ohca_cq *ohca_get_cq(struct ohca_dev *dev, u32 cqn);
+void ohca_put_cq(struct ohca_cq *cq);
+int ohca_buffer_alloc(struct ohca_dev *dev, struct ohca_buffer *buffer, size_t size);
+void ohca_buffer_free(struct ohca_dev *dev, struct ohca_buffer *buffer);
+
+/* cq_poll.c */
+int ohca_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc);
+int ohca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+int ohca_cq_attach_qp(struct ohca_cq *cq, struct ohca_qp *qp);
+void ohca_cq_detach_qp(struct ohca_cq *cq, struct ohca_qp *qp);
+void ohca_cq_clean_qp(struct ohca_cq *cq, struct ohca_qp *qp);
+
+/* qp.c */
+int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
+int ohca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+struct ohca_qp *ohca_get_qp(struct ohca_dev *dev, u32 qpn);
+void ohca_put_qp(struct ohca_qp *qp);
+
+/* qp_modify.c */
+int ohca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		   struct ib_udata *udata);
+int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		  struct ib_qp_init_attr *init_attr);
+
+/* qp_post.c */
+int ohca_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad_wr);
+int ohca_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		   const struct ib_recv_wr **bad_wr);
+
+/* ah.c */
+int ohca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init_attr,
+		   struct ib_udata *udata);
+int ohca_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr);
+int ohca_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr);
+int ohca_destroy_ah(struct ib_ah *ibah, u32 flags);
+
+/* port.c */
+void ohca_port_init(struct ohca_dev *dev);
+void ohca_port_update(struct ohca_dev *dev);
+int ohca_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_attr *attr);
+int ohca_get_port_immutable(struct ib_device *ibdev, u32 port_num,
+			    struct ib_port_immutable *immutable);
+enum rdma_link_layer ohca_get_link_layer(struct ib_device *ibdev, u32 port_num);
+int ohca_query_pkey(struct ib_device *ibdev, u32 port_num, u16 index, u16 *pkey);
+int ohca_add_gid(const struct ib_gid_attr *attr, void **context);
+int ohca_del_gid(const struct ib_gid_attr *attr, void **context);
+enum ib_mtu ohca_port_mtu(struct ohca_dev *dev);
+u32 ohca_gid_count(struct ohca_dev *dev);
+
+/* netdev.c */
+int ohca_netdev_register(struct ohca_dev *dev);
+void ohca_netdev_unregister(struct ohca_dev *dev);
+
+/* stats.c */
+struct rdma_hw_stats *ohca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port_num);
+int ohca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port_num,
+		      int index);
+
+/* restrack.c */
+int ohca_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
+int ohca_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq);
+int ohca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);
+
+/* format.c */
+void ohca_check_formats(void);
+
+#endif /* OHCA_H */

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Queue pairs: creation, destruction, and finding them by number. */
+
+#include <linux/slab.h>
+
+#include <rdma/uverbs_ioctl.h>
+
+#include "ohca.h"
+
+#define OHCA_QPN_MIN	2
+#define OHCA_QPN_MAX	0xffffff
+
+/* Hard interrupts look QPs up; destroy waits until the last has let go. */
+struct ohca_qp *ohca_get_qp(struct ohca_dev *dev, u32 qpn)
+{
+	struct ohca_qp *qp;
+	unsigned long flags;
+
+	xa_lock_irqsave(&dev->qps, flags);
+	qp = xa_load(&dev->qps, qpn);
+	if (qp)
+		refcount_inc(&qp->refs);
+	xa_unlock_irqrestore(&dev->qps, flags);
+	return qp;
+}
+
+void ohca_put_qp(struct ohca_qp *qp)
+{
+	if (refcount_dec_and_test(&qp->refs))
+		complete(&qp->unused);
+}
+
+/* From here on events find the QP. */
+static int ohca_qp_publish(struct ohca_dev *dev, struct ohca_qp *qp)
+{
+	int ret;
+
+	refcount_set(&qp->refs, 1);
+	init_completion(&qp->unused);
+	ret = xa_insert_irq(&dev->qps, qp->qpn, qp, GFP_KERNEL);
+	if (ret != -EBUSY)
+		return ret;
+	dev_err_ratelimited(ohca_device(dev), "device handed out QP %#x twice\n", qp->qpn);
+	return -EIO;
+}
+
+static void ohca_qp_unpublish(struct ohca_dev *dev, struct ohca_qp *qp)
+{
+	xa_erase_irq(&dev->qps, qp->qpn);
+	ohca_put_qp(qp);
+	wait_for_completion(&qp->unused);
+}
+
+static int ohca_qp_check_type(struct ohca_dev *dev, const struct ib_qp_init_attr *attr)
+{
+	if (attr->qp_type != IB_QPT_RC) {
+		ibdev_dbg(&dev->ibdev, "QP type %d not supported\n", attr->qp_type);
+		return -EOPNOTSUPP;
+	}
+	if (attr->create_flags || attr->srq || attr->rwq_ind_tbl) {
+		ibdev_dbg(&dev->ibdev, "create flags %#x, SRQ or indirection table not supported\n",
+			  attr->create_flags);
+		return -EOPNOTSUPP;
+	}
+	if (!attr->send_cq || !attr->recv_cq) {
+		ibdev_dbg(&dev->ibdev, "RC needs two CQs\n");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int ohca_qp_check_caps(struct ohca_dev *dev, const struct ib_qp_cap *cap)
+{
+	const struct ohca_caps *caps = &dev->caps;
+
+	if (cap->max_send_wr > 1U << caps->log_max_sq_depth ||
+	    cap->max_recv_wr > 1U << caps->log_max_rq_depth ||
+	    cap->max_send_sge > caps->max_send_sge || cap->max_recv_sge > caps->max_recv_sge ||
+	    cap->max_inline_data > caps->max_inline) {
+		ibdev_dbg(&dev->ibdev,
+			  "QP too large: %u+%u WRs, %u+%u SGEs, %u bytes inline\n",
+			  cap->max_send_wr, cap->max_recv_wr, cap->max_send_sge,
+			  cap->max_recv_sge, cap->max_inline_data);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What a send WQE of these capabilities takes beyond its header. */
+static u32 ohca_send_payload(const struct ib_qp_cap *cap)
+{
+	u32 sges = cap->max_send_sge * sizeof(struct ohca_sge);
+	u32 atomic = sizeof(struct ohca_wqe_atomic) + sizeof(struct ohca_sge);
+
+	return max3(sges, cap->max_inline_data, atomic);
+}
+
+static void ohca_ring_init(struct ohca_ring *ring, u32 wrs, u8 max_sge, u8 log_stride)
+{
+	ring->max_sge = max_sge;
+	if (!wrs)
+		return;
+	ring->log_depth = order_base_2(wrs);
+	ring->depth = 1U << ring->log_depth;
+	ring->log_stride = log_stride;
+}
+
+/* Geometry of a kernel QP: record, send ring, receive ring. Returns its size. */
+static size_t ohca_qp_lay_out(struct ohca_qp *qp, struct ib_qp_cap *cap)
+{
+	u32 send = sizeof(struct ohca_sq_wqe) + ohca_send_payload(cap);
+	u32 recv = sizeof(struct ohca_rq_wqe) + cap->max_recv_sge * sizeof(struct ohca_sge);
+	struct ohca_ring *sq = &qp->sq;
+	struct ohca_ring *rq = &qp->rq;
+	size_t size = OHCA_RECORD_SIZE;
+
+	ohca_ring_init(sq, cap->max_send_wr, cap->max_send_sge,
+		       order_base_2(max_t(u32, send, OHCA_SQ_STRIDE_MIN)));
+	ohca_ring_init(rq, cap->max_recv_wr, cap->max_recv_sge,
+		       order_base_2(max_t(u32, recv, OHCA_RQ_STRIDE_MIN)));
+	if (sq->depth) {
+		sq->offset = ALIGN(size, 1U << sq->log_stride);
+		size = sq->offset + ((size_t)sq->depth << sq->log_stride);
+	}
+	if (rq->depth) {
+		rq->offset = ALIGN(size, 1U << rq->log_stride);
+		size = rq->offset + ((size_t)rq->depth << rq->log_stride);
+	}
+	cap->max_send_wr = sq->depth;
+	cap->max_recv_wr = rq->depth;
+	return size;
+}
+
+static int ohca_qp_issue_create(struct ohca_dev *dev, struct ohca_qp *qp,
+				const struct ib_qp_init_attr *attr,
+				const struct ohca_page_list *pages)
+{
+	struct ohca_create_qp_params params = {
+		.pages = pages,
+		.pdn = to_ohca_pd(qp->ibqp.pd)->pdn,
+		.send_cqn = to_ohca_cq(attr->send_cq)->cqn,
+		.recv_cqn = to_ohca_cq(attr->recv_cq)->cqn,
+		.uar = qp->uar_index,
+		.sq_offset = qp->sq.offset,
+		.rq_offset = qp->rq.offset,
+		.type = OHCA_QP_TYPE_RC,
+		.log_sq_depth = qp->sq.log_depth,
+		.log_rq_depth = qp->rq.log_depth,
+		.log_sq_stride = qp->sq.log_stride,
+		.log_rq_stride = qp->rq.log_stride,
+	};
+	struct ohca_create_qp_result result;
+	int ret;
+
+	if (attr->sq_sig_type == IB_SIGNAL_ALL_WR)
+		params.flags |= OHCA_QP_SIGNAL_ALL;
+	if (!qp->sq.depth)
+		params.flags |= OHCA_QP_NO_SQ;
+	if (!qp->rq.depth)
+		params.flags |= OHCA_QP_NO_RQ;
+	ret = ohca_cmd_create_qp(dev, &params, &result);
+	if (ret)
+		return ret;
+	qp->qpn = result.qpn;
+	qp->uar_slot = result.uar_slot;
+	qp->ibqp.qp_num = result.qpn;
+	if (qp->qpn < OHCA_QPN_MIN || qp->qpn > OHCA_QPN_MAX ||
+	    qp->uar_slot >= OHCA_UAR_SLOT_COUNT) {
+		dev_err_ratelimited(ohca_device(dev), "device created QP %#x in UAR slot %u\n",
+				    qp->qpn, qp->uar_slot);
+		ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
+		return -EIO;
+	}
+	return 0;
+}
+
+static int ohca_qp_alloc_rings(struct ohca_dev *dev, struct ohca_qp *qp, struct ib_qp_cap *cap)
+{
+	int ret;
+
+	ret = ohca_buffer_alloc(dev, &qp->buffer, ohca_qp_lay_out(qp, cap));
+	if (ret)
+		return ret;
+	qp->record = qp->buffer.cpu;
+	qp->sq.wrs = kvcalloc(qp->sq.depth, sizeof(*qp->sq.wrs), GFP_KERNEL);
+	qp->rq.wrs = kvcalloc(qp->rq.depth, sizeof(*qp->rq.wrs), GFP_KERNEL);
+	if ((qp->sq.depth && !qp->sq.wrs) || (qp->rq.depth && !qp->rq.wrs))
+		return -ENOMEM;
+	return 0;
+}
+
+static void ohca_qp_free_rings(struct ohca_dev *dev, struct ohca_qp *qp)
+{
+	kvfree(qp->rq.wrs);
+	kvfree(qp->sq.wrs);
+	ohca_buffer_free(dev, &qp->buffer);
+}
+
+static int ohca_qp_attach(struct ohca_qp *qp)
+{
+	struct ohca_cq *send_cq = to_ohca_cq(qp->ibqp.send_cq);
+	struct ohca_cq *recv_cq = to_ohca_cq(qp->ibqp.recv_cq);
+	int ret;
+
+	ret = ohca_cq_attach_qp(send_cq, qp);
+	if (ret || send_cq == recv_cq)
+		return ret;
+	ret = ohca_cq_attach_qp(recv_cq, qp);
+	if (ret)
+		ohca_cq_detach_qp(send_cq, qp);
+	return ret;
+}
+
+static void ohca_qp_detach(struct ohca_qp *qp)
+{
+	struct ohca_cq *send_cq = to_ohca_cq(qp->ibqp.send_cq);
+	struct ohca_cq *recv_cq = to_ohca_cq(qp->ibqp.recv_cq);
+
+	ohca_cq_detach_qp(send_cq, qp);
+	if (send_cq != recv_cq)
+		ohca_cq_detach_qp(recv_cq, qp);
+}
+
+static int ohca_create_kernel_qp(struct ohca_dev *dev, struct ohca_qp *qp,
+				 struct ib_qp_init_attr *attr)
+{
+	struct ohca_page_list pages;
+	int ret;
+
+	/* As ib_create_qp() will do on success; polling may start before. */
+	qp->ibqp.send_cq = attr->send_cq;
+	qp->ibqp.recv_cq = attr->recv_cq;
+	ret = ohca_qp_alloc_rings(dev, qp, &attr->cap);
+	if (ret)
+		goto err_rings;
+	ohca_page_list_from_dma(qp->buffer.dma, qp->buffer.size, &pages);
+	ret = ohca_qp_issue_create(dev, qp, attr, &pages);
+	if (ret)
+		goto err_rings;
+	ret = ohca_qp_publish(dev, qp);
+	if (ret)
+		goto err_destroy;
+	ret = ohca_qp_attach(qp);
+	if (ret)
+		goto err_unpublish;
+	return 0;
+
+err_unpublish:
+	ohca_qp_unpublish(dev, qp);
+err_destroy:
+	ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
+err_rings:
+	ohca_qp_free_rings(dev, qp);
+	return ret;
+}
+
+/* A ring as the application describes it; the device checks it once more. */
+static bool ohca_user_ring_ok(const struct ohca_ring *ring, u32 wrs, u64 buffer_length,
+			      u32 entry_size, u32 stride_max)
+{
+	if (!wrs)
+		return !ring->offset && !ring->log_depth && !ring->log_stride;
+	return ring->log_depth < 31 && wrs <= 1U << ring->log_depth &&
+	       ring->log_stride < 31 && entry_size <= 1U << ring->log_stride &&
+	       1U << ring->log_stride <= stride_max &&
+	       ring->offset >= OHCA_RECORD_SIZE &&
+	       IS_ALIGNED(ring->offset, 1U << ring->log_stride) &&
+	       ring->offset + (1ULL << (ring->log_depth + ring->log_stride)) <= buffer_length;
+}
+
+static int ohca_qp_check_request(struct ohca_dev *dev, struct ohca_qp *qp,
+				 const struct ib_qp_cap *cap,
+				 const struct ohca_create_qp_req *req)
+{
+	u32 send = sizeof(struct ohca_sq_wqe) + ohca_send_payload(cap);
+	u32 recv = sizeof(struct ohca_rq_wqe) + cap->max_recv_sge * sizeof(struct ohca_sge);
+
+	if (req->comp_mask) {
+		ibdev_dbg(&dev->ibdev, "comp_mask %#x set\n", req->comp_mask);
+		return -EINVAL;
+	}
+	if (!PAGE_ALIGNED(req->buffer_address) || req->buffer_length < OHCA_RECORD_SIZE) {
+		ibdev_dbg(&dev->ibdev, "buffer not page aligned or too short\n");
+		return -EINVAL;
+	}
+	qp->sq.offset = req->sq_offset;
+	qp->sq.log_depth = req->log_sq_depth;
+	qp->sq.log_stride = req->log_sq_stride;
+	qp->sq.max_sge = cap->max_send_sge;
+	qp->rq.offset = req->rq_offset;
+	qp->rq.log_depth = req->log_rq_depth;
+	qp->rq.log_stride = req->log_rq_stride;
+	qp->rq.max_sge = cap->max_recv_sge;
+	if (!ohca_user_ring_ok(&qp->sq, cap->max_send_wr, req->buffer_length,
+			       max_t(u32, send, OHCA_SQ_STRIDE_MIN), OHCA_SQ_STRIDE_MAX) ||
+	    qp->sq.log_depth > dev->caps.log_max_sq_depth) {
+		ibdev_dbg(&dev->ibdev, "send ring does not fit its work requests or the buffer\n");
+		return -EINVAL;
+	}
+	if (!ohca_user_ring_ok(&qp->rq, cap->max_recv_wr, req->buffer_length,
+			       max_t(u32, recv, OHCA_RQ_STRIDE_MIN), OHCA_RQ_STRIDE_MAX) ||
+	    qp->rq.log_depth > dev->caps.log_max_rq_depth) {
+		ibdev_dbg(&dev->ibdev,
+			  "receive ring does not fit its work requests or the buffer\n");
+		return -EINVAL;
+	}
+	qp->sq.depth = cap->max_send_wr ? 1U << qp->sq.log_depth : 0;
+	qp->rq.depth = cap->max_recv_wr ? 1U << qp->rq.log_depth : 0;
+	return 0;
+}
+
+static int ohca_qp_pin_user(struct ohca_dev *dev, struct ohca_qp *qp,
+			    const struct ib_qp_init_attr *attr,
+			    const struct ohca_create_qp_req *req)
+{
+	struct ohca_page_memory memory;
+	struct ohca_page_list pages;
+	int ret;
+
+	qp->umem = ib_umem_get(&dev->ibdev, req->buffer_address, req->buffer_length,
+			       IB_ACCESS_LOCAL_WRITE);
+	if (IS_ERR(qp->umem)) {
+		ret = PTR_ERR(qp->umem);
+		qp->umem = NULL;
+		ibdev_dbg(&dev->ibdev, "QP buffer not pinned: %d\n", ret);
+		return ret;
+	}
+	ret = ohca_page_list_from_umem(dev, qp->umem, &memory, &pages);
+	if (!ret)
+		ret = ohca_qp_issue_create(dev, qp, attr, &pages);
+	ohca_page_memory_free(dev, &memory);
+	return ret;
+}
+
+static int ohca_create_user_qp(struct ohca_dev *dev, struct ohca_qp *qp,
+			       struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct ohca_ucontext *ucontext =
+		rdma_udata_to_drv_context(udata, struct ohca_ucontext, ibucontext);
+	struct ohca_create_qp_resp resp = {};
+	struct ohca_create_qp_req req;
+	int ret;
+
+	ret = ohca_udata_request(&dev->ibdev, udata, &req,
+				 offsetof(struct ohca_create_qp_req, comp_mask), sizeof(req));
+	if (ret)
+		return ret;
+	ret = ohca_qp_check_request(dev, qp, &attr->cap, &req);
+	if (ret)
+		return ret;
+	qp->user = true;
+	qp->uar_index = ucontext->uar_index;
+	ret = ohca_qp_pin_user(dev, qp, attr, &req);
+	if (ret)
+		goto err_umem;
+	ret = ohca_qp_publish(dev, qp);
+	if (ret)
+		goto err_destroy;
+
+	resp.qpn = qp->qpn;
+	resp.uar_slot = qp->uar_slot;
+	ret = ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
+	if (ret)
+		goto err_unpublish;
+	return 0;
+
+err_unpublish:
+	ohca_qp_unpublish(dev, qp);
+err_destroy:
+	ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
+err_umem:
+	ib_umem_release(qp->umem);
+	return ret;
+}
+
+int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct ohca_dev *dev = to_ohca_dev(ibqp->device);
+	struct ohca_qp *qp = to_ohca_qp(ibqp);
+	int ret;
+
+	ret = ohca_qp_check_type(dev, attr);
+	if (ret)
+		return ret;
+	ret = ohca_qp_check_caps(dev, &attr->cap);
+	if (ret)
+		return ret;
+	qp->state = IB_QPS_RESET;
+	qp->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->max_inline = attr->cap.max_inline_data;
+	mutex_init(&qp->mutex);
+	spin_lock_init(&qp->sq.lock);
+	spin_lock_init(&qp->rq.lock);
+	return udata ? ohca_create_user_qp(dev, qp, attr, udata) :
+		       ohca_create_kernel_qp(dev, qp, attr);
+}
+
+int ohca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct ohca_dev *dev = to_ohca_dev(ibqp->device);
+	struct ohca_qp *qp = to_ohca_qp(ibqp);
+	int ret;
+
+	ret = ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
+	if (ret)
+		return ret;
+	ohca_qp_unpublish(dev, qp);
+	if (qp->user) {
+		ib_umem_release(qp->umem);
+	} else {
+		ohca_qp_detach(qp);
+		ohca_qp_free_rings(dev, qp);
+	}
+	return 0;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* `rdma resource show -dd`: what the driver adds about its objects. */
+
+#include <net/netlink.h>
+
+#include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
+
+#include "ohca.h"
+
+int ohca_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	struct ohca_qp *qp = to_ohca_qp(ibqp);
+	struct nlattr *table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+
+	if (!table)
+		return -EMSGSIZE;
+	if (rdma_nl_put_driver_u32(msg, "sq_depth", qp->sq.depth) ||
+	    rdma_nl_put_driver_u32(msg, "sq_stride", qp->sq.depth ? 1U << qp->sq.log_stride : 0) ||
+	    rdma_nl_put_driver_u32(msg, "rq_depth", qp->rq.depth) ||
+	    rdma_nl_put_driver_u32(msg, "rq_stride", qp->rq.depth ? 1U << qp->rq.log_stride : 0) ||
+	    rdma_nl_put_driver_u32(msg, "uar", qp->uar_index) ||
+	    rdma_nl_put_driver_u32(msg, "uar_slot", qp->uar_slot))
+		goto err;
+	/* An application's rings are its own secret. */
+	if (!qp->user &&
+	    (rdma_nl_put_driver_u32(msg, "sq_head", READ_ONCE(qp->sq.head)) ||
+	     rdma_nl_put_driver_u32(msg, "sq_tail", READ_ONCE(qp->sq.tail)) ||
+	     rdma_nl_put_driver_u32(msg, "rq_head", READ_ONCE(qp->rq.head)) ||
+	     rdma_nl_put_driver_u32(msg, "rq_tail", READ_ONCE(qp->rq.tail))))
+		goto err;
+	nla_nest_end(msg, table);
+	return 0;
+
+err:
+	nla_nest_cancel(msg, table);
+	return -EMSGSIZE;
+}
+
+int ohca_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq)
+{
+	struct ohca_cq *cq = to_ohca_cq(ibcq);
+	struct nlattr *table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+
+	if (!table)
+		return -EMSGSIZE;
+	if (rdma_nl_put_driver_u32_hex(msg, "cqn", cq->cqn) ||
+	    rdma_nl_put_driver_u32(msg, "depth", 1U << cq->log_depth) ||
+	    rdma_nl_put_driver_u32(msg, "eq", cq->eq_index))
+		goto err;
+	if (!cq->umem &&
+	    (rdma_nl_put_driver_u32(msg, "consumer", READ_ONCE(cq->consumer)) ||
+	     rdma_nl_put_driver_u32_hex(msg, "arm", READ_ONCE(cq->arm_value))))
+		goto err;
+	nla_nest_end(msg, table);
+	return 0;
+
+err:
+	nla_nest_cancel(msg, table);
+	return -EMSGSIZE;
+}
+
+int ohca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	struct ohca_mr *mr = to_ohca_mr(ibmr);
+	struct nlattr *table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+
+	if (!table)
+		return -EMSGSIZE;
+	if (rdma_nl_put_driver_u32_hex(msg, "key", ibmr->lkey) ||
+	    rdma_nl_put_driver_u32(msg, "page_size", ibmr->page_size) ||
+	    rdma_nl_put_driver_string(msg, "memory", mr->umem ? "user" : "dma")) {
+		nla_nest_cancel(msg, table);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(msg, table);
+	return 0;
+}
