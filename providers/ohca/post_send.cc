@@ -35,7 +35,11 @@ inline void set_remote(SendHeader &header, std::uint8_t opcode, std::uint64_t ad
 inline bool set_operation(SendHeader &header, std::byte *wqe, const ibv_send_wr &wr)
 {
 	std::byte *atomic = wqe + sizeof(ohca_sq_wqe);
-	switch (wr.opcode) {
+	// As a number: a C application can store any, a C++ enum may hold only some.
+	std::uint32_t opcode;
+	static_assert(sizeof(opcode) == sizeof(wr.opcode));
+	std::memcpy(&opcode, &wr.opcode, sizeof(opcode));
+	switch (opcode) {
 	case IBV_WR_RDMA_WRITE:
 		set_remote(header, OHCA_WR_WRITE, wr.wr.rdma.remote_addr, wr.wr.rdma.rkey);
 		return true;

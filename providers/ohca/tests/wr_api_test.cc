@@ -24,7 +24,7 @@ protected:
 		ASSERT_EQ(ohca_post_send(classic_, &wr, &bad), 0);
 		ibv_wr_start(ex_);
 		ex_->wr_id = wr.wr_id;
-		ex_->wr_flags = wr.send_flags & ~IBV_SEND_INLINE;
+		ex_->wr_flags = wr.send_flags & ~unsigned{IBV_SEND_INLINE};
 		build();
 		ASSERT_EQ(ibv_wr_complete(ex_), 0);
 		QueuePair &one = QueuePair::of(classic_), &other = QueuePair::of(qp_);
