@@ -24,6 +24,15 @@ bool make_address(const std::string &path, sockaddr_un &address)
 	return true;
 }
 
+// Asks without connecting, which the other end would take for a client: a socket of the wrong
+// type is told so if there is anybody at all.
+bool somebody_listens(const sockaddr_un &address)
+{
+	const UniqueFd probe(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	return connect(probe.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)) == 0 ||
+	       errno == EPROTOTYPE;
+}
+
 [[noreturn]] void fail(const std::string &path, const std::string &why)
 {
 	throw std::runtime_error("cannot listen on " + path + ": " + why);
@@ -51,7 +60,7 @@ UniqueFd listen_unix(const std::string &path)
 	if (lstat(path.c_str(), &status) == 0) {
 		if (!S_ISSOCK(status.st_mode))
 			fail(path, "it exists and is not a socket");
-		if (connect_unix(path))
+		if (somebody_listens(address))
 			fail(path, "another process is listening there");
 		unlink(path.c_str());
 	}

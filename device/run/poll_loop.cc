@@ -50,6 +50,8 @@ void EngineProcess::run()
 			}
 			run_deferred();
 			acknowledge_unmaps();
+			if (stop_)
+				break;
 		}
 		const uint64_t now_ns = monotonic_ns();
 		const bool busy = engine_.run(now_ns);
