@@ -15,9 +15,9 @@ namespace {
 // Everything in the page is shared with an application that may write what it likes. A garbled
 // page costs one look at each of its 4096 slots per scan, and only its own queues.
 
-std::atomic_ref<uint64_t> atomic64(__le64 &word)
+std::atomic_ref<__le64> atomic64(__le64 &word)
 {
-	return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t *>(&word));
+	return std::atomic_ref<__le64>(word);
 }
 
 // Every queue pair that shares the slot. False: none.
