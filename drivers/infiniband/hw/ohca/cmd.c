@@ -35,24 +35,24 @@ static void ohca_parse_caps(const struct ohca_cmd_query_device_out *out, struct 
 	caps->page_size_mask = le64_to_cpu(out->page_size_mask);
 	caps->firmware_version = le64_to_cpu(out->firmware_version);
 	/* ib_core counts in int. */
-	caps->max_qp = min(le32_to_cpu(out->max_qp), (u32)INT_MAX);
-	caps->max_cq = min(le32_to_cpu(out->max_cq), (u32)INT_MAX);
-	caps->max_mkey = min(le32_to_cpu(out->max_mkey), (u32)INT_MAX);
-	caps->max_pd = min(le32_to_cpu(out->max_pd), (u32)INT_MAX);
+	caps->max_qp = min_t(u32, le32_to_cpu(out->max_qp), INT_MAX);
+	caps->max_cq = min_t(u32, le32_to_cpu(out->max_cq), INT_MAX);
+	caps->max_mkey = min_t(u32, le32_to_cpu(out->max_mkey), INT_MAX);
+	caps->max_pd = min_t(u32, le32_to_cpu(out->max_pd), INT_MAX);
 	caps->max_eq = le32_to_cpu(out->max_eq);
 	caps->max_uar = le32_to_cpu(out->max_uar);
 	caps->max_gid = le32_to_cpu(out->max_gid);
 	caps->max_message_size = le32_to_cpu(out->max_message_size);
 	/* Neither a WQE nor a queue's size in bytes may get out of hand. */
-	caps->max_inline = min(le32_to_cpu(out->max_inline),
-			       (u32)(OHCA_SQ_STRIDE_MAX - sizeof(struct ohca_sq_wqe)));
+	caps->max_inline = min_t(u32, le32_to_cpu(out->max_inline),
+				 OHCA_SQ_STRIDE_MAX - sizeof(struct ohca_sq_wqe));
 	caps->core_clock_khz = le32_to_cpu(out->core_clock_khz);
-	caps->counter_count = min(le32_to_cpu(out->counter_count),
-				  (u32)(OHCA_CMDQ_OUTPUT_SIZE / sizeof(__le64)));
-	caps->log_max_sq_depth = min(out->log_max_sq_depth, (u8)20);
-	caps->log_max_rq_depth = min(out->log_max_rq_depth, (u8)20);
-	caps->log_max_cq_depth = min(out->log_max_cq_depth, (u8)24);
-	caps->log_max_eq_depth = min(out->log_max_eq_depth, (u8)20);
+	caps->counter_count = min_t(u32, le32_to_cpu(out->counter_count),
+				    OHCA_CMDQ_OUTPUT_SIZE / sizeof(__le64));
+	caps->log_max_sq_depth = min_t(u8, out->log_max_sq_depth, 20);
+	caps->log_max_rq_depth = min_t(u8, out->log_max_rq_depth, 20);
+	caps->log_max_cq_depth = min_t(u8, out->log_max_cq_depth, 24);
+	caps->log_max_eq_depth = min_t(u8, out->log_max_eq_depth, 20);
 	caps->max_send_sge = min_t(size_t, out->max_send_sge,
 				   (OHCA_SQ_STRIDE_MAX - sizeof(struct ohca_sq_wqe)) /
 				   sizeof(struct ohca_sge));

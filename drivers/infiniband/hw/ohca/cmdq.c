@@ -312,7 +312,7 @@ static u32 ohca_reap_locked(struct ohca_dev *dev, struct list_head *done)
 		 * mailbox it tells of, may be read before it.
 		 */
 		dma_rmb();
-		c = *(volatile struct ohca_cmd_completion *)&q->cq[q->consumer & (q->depth - 1)];
+		ohca_copy_entry(&c, &q->cq[q->consumer & (q->depth - 1)], sizeof(c));
 		q->consumer++;
 		ohca_complete_locked(dev, &c, done);
 	}
@@ -452,6 +452,7 @@ int ohca_cmdq_exec_polled(struct ohca_dev *dev, struct ohca_cmd *cmd, u32 timeou
 
 	for (;;) {
 		ohca_cmdq_drain(dev);
+		/* Pairs with the release in ohca_set_flag(). */
 		if (smp_load_acquire(&over))
 			break;
 		if (ktime_after(ktime_get(), deadline))

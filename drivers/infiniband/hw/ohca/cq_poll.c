@@ -124,7 +124,7 @@ static int ohca_poll_hardware(struct ohca_cq *cq, int count, struct ib_wc *wc)
 	while (done < count && ohca_cqe_ready(cq, cq->consumer)) {
 		/* owner is written last: read nothing of the CQE before it. */
 		dma_rmb();
-		cqe = *(volatile struct ohca_cqe *)ohca_cqe_at(cq, cq->consumer);
+		ohca_copy_entry(&cqe, ohca_cqe_at(cq, cq->consumer), sizeof(cqe));
 		cq->consumer++;
 		if (ohca_cqe_to_wc(cq, &cqe, wc + done))
 			done++;
@@ -156,6 +156,7 @@ static int ohca_flush_ring(struct ohca_qp *qp, struct ohca_ring *ring, int count
 		};
 		tail++;
 	}
+	/* Gives the slots, and wrs[] with them, back to the poster. */
 	smp_store_release(&ring->tail, tail);
 	return done;
 }

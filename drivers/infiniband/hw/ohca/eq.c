@@ -137,7 +137,7 @@ static void ohca_eq_reap(struct ohca_eq *eq)
 	while (budget-- && (next = ohca_eq_next(eq))) {
 		/* owner is written last: read nothing of the entry before it. */
 		dma_rmb();
-		eqe = *(volatile struct ohca_eqe *)next;
+		ohca_copy_entry(&eqe, next, sizeof(eqe));
 		eq->consumer++;
 		ohca_eq_handle(eq, &eqe);
 	}

@@ -60,6 +60,7 @@ void ohca_check_health(struct ohca_dev *dev)
 /* Destroyers of a failed device's objects wait here until no DMA can come. */
 void ohca_wait_quiesced(struct ohca_dev *dev)
 {
+	/* Pairs with the release in ohca_quiesce(). */
 	wait_event(dev->quiesce_wait, smp_load_acquire(&dev->quiesced));
 }
 
@@ -70,6 +71,7 @@ static void ohca_quiesce(struct ohca_dev *dev)
 	/* A function that is gone does no DMA; one that does not reset might. */
 	if (ret && ret != -ENODEV)
 		dev->bus.stop_dma(dev);
+	/* Whoever sees it sees the function quiet. */
 	smp_store_release(&dev->quiesced, true);
 	wake_up_all(&dev->quiesce_wait);
 }

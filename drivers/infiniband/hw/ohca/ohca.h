@@ -217,7 +217,7 @@ struct ohca_wr {
  * release/acquire.
  */
 struct ohca_ring {
-	spinlock_t lock;
+	spinlock_t lock;		/* posters */
 	u32 head;
 	u32 tail;
 	u32 depth;			/* 0: no such queue */
@@ -268,6 +268,17 @@ OHCA_TO(ohca_ah, ohca_ah, ib_ah, ibah)
 static inline bool ohca_failed(struct ohca_dev *dev)
 {
 	return READ_ONCE(dev->state) == OHCA_STATE_FAILED;
+}
+
+/*
+ * Copy an entry that the device has written.  Whatever it writes there later,
+ * what has been checked is what is used.
+ */
+static inline void ohca_copy_entry(void *to, const void *from, size_t size)
+{
+	memcpy(to, from, size);
+	/* Keeps the compiler from reading the original again. */
+	barrier();
 }
 
 static inline struct device *ohca_device(struct ohca_dev *dev)

@@ -53,6 +53,7 @@ static int ohca_fill_one_level(struct ohca_dev *dev, struct ohca_page_memory *me
 {
 	struct ib_block_iter biter;
 	__le64 *entry;
+	u32 i = 0;
 	int ret;
 
 	ret = ohca_alloc_top(dev, memory, count * sizeof(__le64));
@@ -60,7 +61,7 @@ static int ohca_fill_one_level(struct ohca_dev *dev, struct ohca_page_memory *me
 		return ret;
 	entry = memory->top;
 	rdma_umem_for_each_dma_block(umem, &biter, page_size)
-		*entry++ = cpu_to_le64(rdma_block_iter_dma_address(&biter));
+		entry[i++] = cpu_to_le64(rdma_block_iter_dma_address(&biter));
 	return 0;
 }
 

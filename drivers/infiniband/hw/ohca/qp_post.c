@@ -50,6 +50,7 @@ static bool ohca_ring_full(const struct ohca_ring *ring, u32 head)
 /* Show the poller the work requests up to @head, then the device. */
 static void ohca_ring_publish(struct ohca_ring *ring, u32 head, __le32 *producer)
 {
+	/* The poller finds wrs[] filled in. */
 	smp_store_release(&ring->head, head);
 	/* The device must find the WQEs once it sees the index. */
 	dma_wmb();

@@ -3,39 +3,35 @@
 
 #include "ohca.h"
 
-/* X(the contract's enumerator after OHCA_COUNTER_, name for users) */
-#define OHCA_COUNTERS(X)						\
-	X(TX_SEGMENTS, "tx_segments")					\
-	X(RX_SEGMENTS, "rx_segments")					\
-	X(TX_BYTES, "tx_bytes")						\
-	X(RX_BYTES, "rx_bytes")						\
-	X(SEND_WQES, "send_wqes")					\
-	X(RECEIVE_WQES, "receive_wqes")					\
-	X(CQES, "cqes")							\
-	X(COMPLETION_EVENTS, "completion_events")			\
-	X(DUPLICATE_REQUESTS, "duplicate_requests")			\
-	X(OUT_OF_SEQUENCE, "out_of_sequence")				\
-	X(SEQUENCE_NAKS_RECEIVED, "sequence_naks_received")		\
-	X(RNR_NAKS_SENT, "rnr_naks_sent")				\
-	X(RNR_NAKS_RECEIVED, "rnr_naks_received")			\
-	X(ACK_TIMEOUTS, "ack_timeouts")					\
-	X(RETRY_EXCEEDED, "retry_exceeded")				\
-	X(RNR_RETRY_EXCEEDED, "rnr_retry_exceeded")			\
-	X(LOCAL_PROTECTION_ERRORS, "local_protection_errors")		\
-	X(REMOTE_ACCESS_ERRORS, "remote_access_errors")			\
-	X(REMOTE_INVALID_REQUESTS, "remote_invalid_requests")		\
-	X(REMOTE_OPERATION_ERRORS, "remote_operation_errors")		\
-	X(PACKETS_DROPPED, "packets_dropped")				\
-	X(CQ_OVERRUNS, "cq_overruns")					\
-	X(DOORBELLS_BAD, "doorbells_bad")				\
-	X(COMMANDS, "commands")						\
-	X(COMMANDS_FAILED, "commands_failed")
-
-#define OHCA_COUNTER_DESC(id, text)	[OHCA_COUNTER_##id].name = text,
-
-static const struct rdma_stat_desc ohca_counter_descs[OHCA_COUNTER_COUNT] = {
-	OHCA_COUNTERS(OHCA_COUNTER_DESC)
+static const struct rdma_stat_desc ohca_counter_descs[] = {
+	[OHCA_COUNTER_TX_SEGMENTS].name = "tx_segments",
+	[OHCA_COUNTER_RX_SEGMENTS].name = "rx_segments",
+	[OHCA_COUNTER_TX_BYTES].name = "tx_bytes",
+	[OHCA_COUNTER_RX_BYTES].name = "rx_bytes",
+	[OHCA_COUNTER_SEND_WQES].name = "send_wqes",
+	[OHCA_COUNTER_RECEIVE_WQES].name = "receive_wqes",
+	[OHCA_COUNTER_CQES].name = "cqes",
+	[OHCA_COUNTER_COMPLETION_EVENTS].name = "completion_events",
+	[OHCA_COUNTER_DUPLICATE_REQUESTS].name = "duplicate_requests",
+	[OHCA_COUNTER_OUT_OF_SEQUENCE].name = "out_of_sequence",
+	[OHCA_COUNTER_SEQUENCE_NAKS_RECEIVED].name = "sequence_naks_received",
+	[OHCA_COUNTER_RNR_NAKS_SENT].name = "rnr_naks_sent",
+	[OHCA_COUNTER_RNR_NAKS_RECEIVED].name = "rnr_naks_received",
+	[OHCA_COUNTER_ACK_TIMEOUTS].name = "ack_timeouts",
+	[OHCA_COUNTER_RETRY_EXCEEDED].name = "retry_exceeded",
+	[OHCA_COUNTER_RNR_RETRY_EXCEEDED].name = "rnr_retry_exceeded",
+	[OHCA_COUNTER_LOCAL_PROTECTION_ERRORS].name = "local_protection_errors",
+	[OHCA_COUNTER_REMOTE_ACCESS_ERRORS].name = "remote_access_errors",
+	[OHCA_COUNTER_REMOTE_INVALID_REQUESTS].name = "remote_invalid_requests",
+	[OHCA_COUNTER_REMOTE_OPERATION_ERRORS].name = "remote_operation_errors",
+	[OHCA_COUNTER_PACKETS_DROPPED].name = "packets_dropped",
+	[OHCA_COUNTER_CQ_OVERRUNS].name = "cq_overruns",
+	[OHCA_COUNTER_DOORBELLS_BAD].name = "doorbells_bad",
+	[OHCA_COUNTER_COMMANDS].name = "commands",
+	[OHCA_COUNTER_COMMANDS_FAILED].name = "commands_failed",
 };
+
+static_assert(ARRAY_SIZE(ohca_counter_descs) == OHCA_COUNTER_COUNT);
 
 /* An older device has fewer. */
 static u32 ohca_counter_count(struct ohca_dev *dev)
@@ -45,9 +41,6 @@ static u32 ohca_counter_count(struct ohca_dev *dev)
 
 struct rdma_hw_stats *ohca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port_num)
 {
-#define OHCA_COUNTER_ONE(id, text)	+ 1
-	BUILD_BUG_ON(0 OHCA_COUNTERS(OHCA_COUNTER_ONE) != OHCA_COUNTER_COUNT);
-
 	return rdma_alloc_hw_stats_struct(ohca_counter_descs,
 					  ohca_counter_count(to_ohca_dev(ibdev)),
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
