@@ -90,6 +90,7 @@ protected:
 	}
 };
 
+// OHCA-DB-H1 OHCA-DB-H2 OHCA-DB-H3 OHCA-CQ-H1 OHCA-CQ-H2
 TEST_F(ConcurrencyTest, NoWakeUpAndNoCompletionIsLost)
 {
 	ibv_cq *cq = create_cq(8);

@@ -67,6 +67,7 @@ TEST_F(ControlTest, CqRefusals)
 	EXPECT_NE(errno, 0);
 }
 
+// OHCA-QB-H3
 TEST_F(ControlTest, QpLayoutObeysTheContract)
 {
 	ibv_qp *qp = create_qp(cq_, cq_, {100, 50, 3, 3, 100});
@@ -146,6 +147,7 @@ TEST_F(ControlTest, QpRefusals)
 	EXPECT_EQ(try_qp([](auto &) {}), nullptr);
 }
 
+// OHCA-REG-H4
 TEST_F(ControlTest, OperationsOfAbsentFeaturesAreRefused)
 {
 	context_->limits.device_features = OHCA_FEATURE_RC;

@@ -16,6 +16,7 @@ protected:
 	Doorbell doorbell_{&uar_, &kick_, 130};
 };
 
+// OHCA-DB-H2
 TEST_F(DoorbellTest, SetsTheBitOfTheSlotAndOfItsWord)
 {
 	doorbell_.ring(record_, 5);
@@ -25,6 +26,7 @@ TEST_F(DoorbellTest, SetsTheBitOfTheSlotAndOfItsWord)
 	EXPECT_EQ(kick_, 0u);
 }
 
+// OHCA-DB-H4
 TEST_F(DoorbellTest, LeavesOtherBitsAlone)
 {
 	uar_.notify[2] = 1;
@@ -44,6 +46,7 @@ TEST_F(DoorbellTest, LeavesSummaryAloneIfTheBitWasSet)
 	EXPECT_EQ(uar_.summary, 0u);
 }
 
+// OHCA-DB-H3
 TEST_F(DoorbellTest, KicksOnlyASleepingDevice)
 {
 	uar_.need_wakeup = 1;
@@ -56,6 +59,7 @@ TEST_F(DoorbellTest, KicksOnlyASleepingDevice)
 }
 
 // Also if the bit was set: the device may have gone to sleep meanwhile.
+// OHCA-DB-H3
 TEST_F(DoorbellTest, KicksASleepingDeviceIfTheBitWasSet)
 {
 	uar_.need_wakeup = 1;
@@ -64,6 +68,7 @@ TEST_F(DoorbellTest, KicksASleepingDeviceIfTheBitWasSet)
 	EXPECT_NE(kick_, 0u);
 }
 
+// OHCA-DB-H4
 TEST_F(DoorbellTest, TouchesNothingButItsWords)
 {
 	ohca_uar before = uar_;
@@ -81,6 +86,7 @@ TEST_F(DoorbellTest, LastSlot)
 	EXPECT_EQ(uar_.summary, std::uint64_t{1} << 63);
 }
 
+// OHCA-DB-H7
 TEST_F(DoorbellTest, SeesAFailedDevice)
 {
 	EXPECT_FALSE(doorbell_.has_device_failed());

@@ -41,6 +41,7 @@ protected:
 	CqWriter device_;
 };
 
+// OHCA-DB-H7
 TEST_F(FlushTest, FailedDeviceFlushesEverythingInOrder)
 {
 	ibv_qp *a = create_qp(cq_, cq_), *b = create_qp(cq_, cq_);
@@ -111,6 +112,7 @@ TEST_F(FlushTest, WorkingDeviceFlushesNothing)
 	EXPECT_TRUE(poll_all().empty());
 }
 
+// OHCA-QP-H1
 TEST_F(FlushTest, ResetForgetsCompletionsAndStartsFromZero)
 {
 	ibv_qp *qp = create_qp(cq_, cq_), *other = create_qp(cq_, cq_);

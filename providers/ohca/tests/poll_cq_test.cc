@@ -107,6 +107,7 @@ TEST_F(PollTest, ReceiveWithImmediateAndInvalidate)
 	EXPECT_EQ(wc_[1].invalidated_rkey, 0x700u);
 }
 
+// OHCA-SQ-H1
 TEST_F(PollTest, SignaledCompletionRetiresUnsignaledOnes)
 {
 	post_sends(16);
@@ -117,6 +118,7 @@ TEST_F(PollTest, SignaledCompletionRetiresUnsignaledOnes)
 	EXPECT_EQ(QueuePair::of(qp_).sq.consumer, 16u);
 }
 
+// OHCA-ERR-H1
 TEST_F(PollTest, EveryStatusIsTranslated)
 {
 	const ibv_wc_status expected[] = {
@@ -137,6 +139,7 @@ TEST_F(PollTest, EveryStatusIsTranslated)
 	}
 }
 
+// OHCA-CQ-H2
 TEST_F(PollTest, WrapsManyTimesAndPublishesOncePerCall)
 {
 	Index index = 0;
@@ -166,6 +169,7 @@ TEST_F(PollTest, IndicesOfTheWorkQueueWrap)
 	EXPECT_EQ(poll(), 1);
 }
 
+// OHCA-CQ-H5 OHCA-ERR-H1
 TEST_F(PollTest, GarbageIsPassedOver)
 {
 	ibv_cq *other_cq = create_cq(8);
@@ -255,6 +259,7 @@ protected:
 	void fire() { device_.record().fired = device_.record().arm; }
 };
 
+// OHCA-CQ-H3
 TEST_F(ArmTest, EveryRequestIsANewSequence)
 {
 	std::uint32_t last = device_.record().arm;
@@ -297,6 +302,7 @@ TEST_F(ArmTest, SurvivesGarbageInTheRecord)
 	EXPECT_EQ(device_.record().arm, 2u << OHCA_CQ_ARM_SEQUENCE_SHIFT | OHCA_CQ_ARM_NEXT);
 }
 
+// OHCA-CQ-H3
 TEST_F(ArmTest, SequenceWraps)
 {
 	CompletionQueue::of(cq_).arm = 0xfffffffc; // the last sequence, no type

@@ -51,6 +51,7 @@ TEST_F(PostTest, WriteOfOneElement)
 	EXPECT_EQ(qp().record->sq_producer, 1u);
 }
 
+// OHCA-SQ-H3 OHCA-GEN-H1
 TEST_F(PostTest, ReservedFieldsAreClearedWhenASlotIsUsedAgain)
 {
 	std::memset(slot(0), 0xff, 64);
@@ -213,6 +214,7 @@ TEST_F(PostTest, NothingPostedRingsNothing)
 	EXPECT_EQ(uar().summary, 0u);
 }
 
+// OHCA-SQ-H2
 TEST_F(PostTest, FullQueueGivesEnomem)
 {
 	ibv_send_wr wr = write_wr(1, list_);
@@ -262,6 +264,7 @@ TEST_F(PostTest, ReceiveLayout)
 	EXPECT_EQ(uar().summary, 0u);
 }
 
+// OHCA-RQ-H2
 TEST_F(PostTest, ReceiveErrors)
 {
 	ibv_recv_wr wr{};
