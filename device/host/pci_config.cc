@@ -86,7 +86,7 @@ void PciConfig::add_express()
 	set32(base + PCI_EXP_DEVCAP, PCI_EXP_DEVCAP_RBER | PCI_EXP_DEVCAP_FLR | 1); // payload 256
 	// FLR is an event, not a bit that is kept.
 	set16(base + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | 0x2000,
-	      0xffffu & ~PCI_EXP_DEVCTL_BCR_FLR);
+	      0xffffu & ~uint32_t{PCI_EXP_DEVCTL_BCR_FLR});
 	set32(base + PCI_EXP_LNKCAP, kLinkSpeed | kLinkWidth);
 	set16(base + PCI_EXP_LNKCTL, 0, PCI_EXP_LNKCTL_RCB | PCI_EXP_LNKCTL_CCC | PCI_EXP_LNKCTL_ES);
 	set16(base + PCI_EXP_LNKSTA, kLinkSpeed | kLinkWidth);
