@@ -45,6 +45,8 @@ def command(options, kernel, parts, run_dir, kvm):
                       "-device", f"virtserialport,chardev={port},name={port}"]
     for share in (parts.root, *parts.shares):
         arguments += _share(share)
+    # A hub passes nothing on unless some port takes it: without this one a NIC alone would stall.
+    arguments += ["-netdev", "user,id=sink,restrict=on,ipv6=off", "-netdev", "hubport,id=port,hubid=0,netdev=sink"]
     for i, mac in enumerate(parts.macs):
         arguments += ["-netdev", f"hubport,id=net{i},hubid=0", "-device",
                       f"virtio-net-pci,netdev=net{i},mac={mac},romfile=,multifunction=on,"

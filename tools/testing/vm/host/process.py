@@ -23,25 +23,26 @@ def start(arguments, death_signal=signal.SIGKILL, **keywords):
     return subprocess.Popen(arguments, preexec_fn=child, **keywords)
 
 
-def _descendants(pid):
-    result = []
+def _children(pid):
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as f:
-            children = [int(c) for c in f.read().split()]
+            return [int(c) for c in f.read().split()]
     except OSError:
-        return result
-    for child in children:
-        result += [child, *_descendants(child)]
-    return result
+        return []
+
+
+def _descendants(pid):
+    return [d for child in _children(pid) for d in (child, *_descendants(child))]
 
 
 def end_all(patience=3.0):
-    """End every descendant: ask first, then kill."""
-    for number, limit in ((signal.SIGTERM, patience), (signal.SIGKILL, 5.0)):
-        deadline = time.monotonic() + limit
-        for pid in _descendants(os.getpid()):
+    """Ask the children to end (each ends its own), then kill whatever is left."""
+    own = os.getpid()
+    for number, of, limit in ((signal.SIGTERM, _children, patience), (signal.SIGKILL, _descendants, 5.0)):
+        for pid in of(own):
             _kill(pid, number)
-        while _descendants(os.getpid()) and time.monotonic() < deadline:
+        deadline = time.monotonic() + limit
+        while _children(own) and time.monotonic() < deadline:
             try:
                 os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
