@@ -9,30 +9,10 @@
 namespace ohca {
 namespace {
 
-// Copies the payload behind the header.  False if it is longer than max_inline.
-inline bool copy_inline(std::byte *at, const ibv_sge *list, std::uint32_t count,
-			std::uint32_t max_inline, std::uint32_t &length)
-{
-	length = 0;
-	for (std::uint32_t i = 0; i < count; ++i) {
-		if (list[i].length > max_inline - length)
-			return false;
-		std::memcpy(at + length, reinterpret_cast<const void *>(list[i].addr), list[i].length);
-		length += list[i].length;
-	}
-	return true;
-}
+constexpr std::uint8_t kBadOpcode = 0;
 
-inline void set_remote(SendHeader &header, std::uint8_t opcode, std::uint64_t address, std::uint32_t rkey)
-{
-	header.opcode = opcode;
-	header.remote_address = address;
-	header.rkey = rkey;
-}
-
-// The part of the header that the opcode decides on.  False for an opcode that
-// RC queue pairs do not have.
-inline bool set_operation(SendHeader &header, std::byte *wqe, const ibv_send_wr &wr)
+// Writes what the opcode decides on.  kBadOpcode if RC queue pairs do not have it.
+inline std::uint8_t write_operation(std::byte *wqe, const ibv_send_wr &wr)
 {
 	std::byte *atomic = wqe + sizeof(ohca_sq_wqe);
 	// As a number: a C application can store any, a C++ enum may hold only some.
@@ -41,59 +21,75 @@ inline bool set_operation(SendHeader &header, std::byte *wqe, const ibv_send_wr 
 	std::memcpy(&opcode, &wr.opcode, sizeof(opcode));
 	switch (opcode) {
 	case IBV_WR_RDMA_WRITE:
-		set_remote(header, OHCA_WR_WRITE, wr.wr.rdma.remote_addr, wr.wr.rdma.rkey);
-		return true;
+		write_operands(wqe, {.remote_address = wr.wr.rdma.remote_addr, .rkey = wr.wr.rdma.rkey});
+		return OHCA_WR_WRITE;
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
-		set_remote(header, OHCA_WR_WRITE_IMM, wr.wr.rdma.remote_addr, wr.wr.rdma.rkey);
-		header.immediate = wr.imm_data;
-		return true;
+		write_operands(wqe, {.immediate = wr.imm_data, .remote_address = wr.wr.rdma.remote_addr,
+				     .rkey = wr.wr.rdma.rkey});
+		return OHCA_WR_WRITE_IMM;
 	case IBV_WR_RDMA_READ:
-		set_remote(header, OHCA_WR_READ, wr.wr.rdma.remote_addr, wr.wr.rdma.rkey);
-		return true;
+		write_operands(wqe, {.remote_address = wr.wr.rdma.remote_addr, .rkey = wr.wr.rdma.rkey});
+		return OHCA_WR_READ;
 	case IBV_WR_SEND:
-		header.opcode = OHCA_WR_SEND;
-		return true;
+		write_operands(wqe, {});
+		return OHCA_WR_SEND;
 	case IBV_WR_SEND_WITH_IMM:
-		header.opcode = OHCA_WR_SEND_IMM;
-		header.immediate = wr.imm_data;
-		return true;
+		write_operands(wqe, {.immediate = wr.imm_data});
+		return OHCA_WR_SEND_IMM;
 	case IBV_WR_SEND_WITH_INV:
-		header.opcode = OHCA_WR_SEND_INV;
-		header.invalidate_rkey = wr.invalidate_rkey;
-		return true;
+		write_operands(wqe, {.invalidate_rkey = wr.invalidate_rkey});
+		return OHCA_WR_SEND_INV;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		set_remote(header, OHCA_WR_CAS, wr.wr.atomic.remote_addr, wr.wr.atomic.rkey);
+		write_operands(wqe, {.remote_address = wr.wr.atomic.remote_addr, .rkey = wr.wr.atomic.rkey});
 		write_compare_swap(atomic, wr.wr.atomic.compare_add, wr.wr.atomic.swap);
-		return true;
+		return OHCA_WR_CAS;
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		set_remote(header, OHCA_WR_FADD, wr.wr.atomic.remote_addr, wr.wr.atomic.rkey);
+		write_operands(wqe, {.remote_address = wr.wr.atomic.remote_addr, .rkey = wr.wr.atomic.rkey});
 		write_fetch_add(atomic, wr.wr.atomic.compare_add);
-		return true;
+		return OHCA_WR_FADD;
 	default:
-		return false;
+		return kBadOpcode;
 	}
 }
 
-inline int build(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &wr)
+// Out of line: its memcpy() calls would cost the path without them registers.
+[[gnu::noinline]] int write_inline(std::byte *wqe, std::uint8_t opcode, const ibv_send_wr &wr,
+				   std::uint32_t max_inline)
 {
-	SendHeader header;
-	header.flags = wqe_flags(wr.send_flags);
-	const auto num_sge = static_cast<std::uint32_t>(wr.num_sge);
-	if (!set_operation(header, wqe, wr) || num_sge > qp.sq.max_sge) [[unlikely]]
+	if (!can_be_inline(opcode))
 		return EINVAL;
-	std::byte *payload = wqe + payload_offset(header.opcode);
-	if (wr.send_flags & IBV_SEND_INLINE) {
-		if (!can_be_inline(header.opcode) ||
-		    !copy_inline(payload, wr.sg_list, num_sge, qp.max_inline, header.inline_length))
+	std::byte *payload = wqe + sizeof(ohca_sq_wqe);
+	std::uint32_t length = 0;
+	for (int i = 0; i < wr.num_sge; ++i) {
+		const ibv_sge &element = wr.sg_list[i];
+		if (element.length > max_inline - length)
 			return EINVAL;
-		header.flags |= OHCA_WQE_INLINE;
-	} else {
-		if (is_atomic(header.opcode) && num_sge != 1) [[unlikely]]
-			return EINVAL;
-		header.num_sge = static_cast<std::uint8_t>(num_sge);
-		write_sge_list(payload, wr.sg_list, num_sge);
+		std::memcpy(payload + length, reinterpret_cast<const void *>(element.addr), element.length);
+		length += element.length;
 	}
-	write_send_header(wqe, header);
+	write_control(wqe, opcode, wqe_flags(wr.send_flags) | OHCA_WQE_INLINE, 0, length);
+	return 0;
+}
+
+// 0, or an errno value if the request is not well formed.
+inline int write_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &wr)
+{
+	const auto num_sge = static_cast<std::uint32_t>(wr.num_sge);
+	if (num_sge > qp.sq.max_sge) [[unlikely]]
+		return EINVAL;
+	const std::uint8_t opcode = write_operation(wqe, wr);
+	if (opcode == kBadOpcode) [[unlikely]]
+		return EINVAL;
+	if (wr.send_flags & IBV_SEND_INLINE)
+		return write_inline(wqe, opcode, wr, qp.max_inline);
+	std::byte *payload = wqe + sizeof(ohca_sq_wqe);
+	if (is_atomic(opcode)) {
+		if (num_sge != 1) [[unlikely]]
+			return EINVAL;
+		payload += sizeof(ohca_wqe_atomic);
+	}
+	write_sge_list(payload, wr.sg_list, num_sge);
+	write_control(wqe, opcode, wqe_flags(wr.send_flags), num_sge);
 	return 0;
 }
 
@@ -115,7 +111,7 @@ int ohca_post_send(ibv_qp *ibv_qp, ibv_send_wr *wr, ibv_send_wr **bad_wr)
 			error = sq.refusal;
 			break;
 		}
-		error = build(qp, sq.slot(next), *wr);
+		error = write_wqe(qp, sq.slot(next), *wr);
 		if (error) [[unlikely]]
 			break;
 		sq.wr_ids[slot_of(next, sq.mask)] = wr->wr_id;

@@ -39,28 +39,31 @@ constexpr std::uint8_t wqe_flags(unsigned int send_flags)
 					 (send_flags & IBV_SEND_FENCE) << 2);
 }
 
-// The fields of struct ohca_sq_wqe; those an opcode has no use for stay 0.
-struct SendHeader {
-	std::uint8_t opcode = 0;
-	std::uint8_t flags = 0;
-	std::uint8_t num_sge = 0;
-	std::uint32_t inline_length = 0;
+// Word 0 of struct ohca_sq_wqe.
+inline void write_control(std::byte *wqe, std::uint8_t opcode, std::uint8_t flags, std::uint32_t num_sge,
+			  std::uint32_t inline_length = 0)
+{
+	static_assert(offsetof(ohca_sq_wqe, opcode) == 0 && offsetof(ohca_sq_wqe, flags) == 1);
+	static_assert(offsetof(ohca_sq_wqe, num_sge) == 2 && offsetof(ohca_sq_wqe, inline_length) == 4);
+	store_at(wqe, opcode | std::uint32_t{flags} << 8 | num_sge << 16 | std::uint64_t{inline_length} << 32);
+}
+
+// The rest of the header: what an opcode has no use for is 0.
+struct Operands {
 	std::uint32_t immediate = 0; // as on the wire
 	std::uint32_t invalidate_rkey = 0;
 	std::uint64_t remote_address = 0;
 	std::uint32_t rkey = 0;
 };
 
-inline void write_send_header(std::byte *wqe, const SendHeader &header)
+inline void write_operands(std::byte *wqe, const Operands &operands)
 {
-	const std::uint64_t control = header.opcode | std::uint64_t{header.flags} << 8 |
-				      std::uint64_t{header.num_sge} << 16 |
-				      std::uint64_t{header.inline_length} << 32;
-	store_at(wqe, control);
+	static_assert(offsetof(ohca_sq_wqe, invalidate_rkey) == offsetof(ohca_sq_wqe, immediate) + 4);
+	static_assert(offsetof(ohca_sq_wqe, reserved_e0) == offsetof(ohca_sq_wqe, rkey) + 4);
 	store_at(wqe + offsetof(ohca_sq_wqe, immediate),
-		 header.immediate | std::uint64_t{header.invalidate_rkey} << 32);
-	store_at(wqe + offsetof(ohca_sq_wqe, remote_address), header.remote_address);
-	store_at(wqe + offsetof(ohca_sq_wqe, rkey), std::uint64_t{header.rkey});
+		 operands.immediate | std::uint64_t{operands.invalidate_rkey} << 32);
+	store_at(wqe + offsetof(ohca_sq_wqe, remote_address), operands.remote_address);
+	store_at(wqe + offsetof(ohca_sq_wqe, rkey), std::uint64_t{operands.rkey});
 }
 
 // For the ibv_wr_* calls, which learn of the payload after the header.

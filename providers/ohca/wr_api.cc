@@ -31,14 +31,14 @@ inline std::byte *take_slot(QueuePair &qp)
 	return sq.slot(batch.cursor++);
 }
 
-inline void begin(ibv_qp_ex *ibv_qp, SendHeader header)
+inline void begin(ibv_qp_ex *ibv_qp, std::uint8_t opcode, const Operands &operands)
 {
 	QueuePair &qp = QueuePair::of(ibv_qp);
-	header.flags = wqe_flags(ibv_qp->wr_flags);
 	std::byte *wqe = take_slot(qp);
 	qp.batch.wqe = wqe;
-	qp.batch.payload = wqe + payload_offset(header.opcode);
-	write_send_header(wqe, header);
+	qp.batch.payload = wqe + payload_offset(opcode);
+	write_control(wqe, opcode, wqe_flags(ibv_qp->wr_flags), 0);
+	write_operands(wqe, operands);
 }
 
 inline std::byte *atomic_of(ibv_qp_ex *ibv_qp)
@@ -48,44 +48,44 @@ inline std::byte *atomic_of(ibv_qp_ex *ibv_qp)
 
 void wr_send(ibv_qp_ex *qp)
 {
-	begin(qp, {.opcode = OHCA_WR_SEND});
+	begin(qp, OHCA_WR_SEND, {});
 }
 
 void wr_send_imm(ibv_qp_ex *qp, __be32 immediate)
 {
-	begin(qp, {.opcode = OHCA_WR_SEND_IMM, .immediate = immediate});
+	begin(qp, OHCA_WR_SEND_IMM, {.immediate = immediate});
 }
 
 void wr_send_inv(ibv_qp_ex *qp, std::uint32_t invalidate_rkey)
 {
-	begin(qp, {.opcode = OHCA_WR_SEND_INV, .invalidate_rkey = invalidate_rkey});
+	begin(qp, OHCA_WR_SEND_INV, {.invalidate_rkey = invalidate_rkey});
 }
 
 void wr_rdma_write(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address)
 {
-	begin(qp, {.opcode = OHCA_WR_WRITE, .remote_address = address, .rkey = rkey});
+	begin(qp, OHCA_WR_WRITE, {.remote_address = address, .rkey = rkey});
 }
 
 void wr_rdma_write_imm(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address, __be32 immediate)
 {
-	begin(qp, {.opcode = OHCA_WR_WRITE_IMM, .immediate = immediate, .remote_address = address, .rkey = rkey});
+	begin(qp, OHCA_WR_WRITE_IMM, {.immediate = immediate, .remote_address = address, .rkey = rkey});
 }
 
 void wr_rdma_read(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address)
 {
-	begin(qp, {.opcode = OHCA_WR_READ, .remote_address = address, .rkey = rkey});
+	begin(qp, OHCA_WR_READ, {.remote_address = address, .rkey = rkey});
 }
 
 void wr_atomic_cmp_swp(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t compare,
 		       std::uint64_t swap)
 {
-	begin(qp, {.opcode = OHCA_WR_CAS, .remote_address = address, .rkey = rkey});
+	begin(qp, OHCA_WR_CAS, {.remote_address = address, .rkey = rkey});
 	write_compare_swap(atomic_of(qp), compare, swap);
 }
 
 void wr_atomic_fetch_add(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t addend)
 {
-	begin(qp, {.opcode = OHCA_WR_FADD, .remote_address = address, .rkey = rkey});
+	begin(qp, OHCA_WR_FADD, {.remote_address = address, .rkey = rkey});
 	write_fetch_add(atomic_of(qp), addend);
 }
 
