@@ -37,6 +37,8 @@ inline constexpr std::uint8_t kStatus[OHCA_CQE_STATUS_COUNT] = {
 constexpr ibv_wc_status wc_status(std::uint8_t status)
 {
 	static_assert(OHCA_CQE_STATUS_GENERAL == OHCA_CQE_STATUS_COUNT - 1);
+	if (status == OHCA_CQE_STATUS_SUCCESS) [[likely]]
+		return IBV_WC_SUCCESS;
 	return static_cast<ibv_wc_status>(kStatus[std::min<std::uint8_t>(status, OHCA_CQE_STATUS_GENERAL)]);
 }
 
@@ -76,7 +78,7 @@ constexpr unsigned int wc_flags(std::uint8_t flags)
 
 // Retires the work request(s) that a CQE stands for.  False for one that names
 // nothing outstanding: a discarded one, or garbage.
-inline bool retire(CompletionQueue &cq, const ohca_cqe &cqe, std::uint64_t &wr_id)
+[[gnu::always_inline]] inline bool retire(CompletionQueue &cq, const ohca_cqe &cqe, std::uint64_t &wr_id)
 {
 	QueuePair *qp = cq.find(load_relaxed(cqe.qpn));
 	if (!qp) [[unlikely]]

@@ -23,6 +23,7 @@ struct CompletionQueue {
 
 	ohca_cqe *ring;
 	std::uint32_t mask;	// depth - 1
+	std::uint32_t depth;
 	Index consumer;
 	ohca_cq_record *record;
 	const ohca_uar *uar;	// for device_state
@@ -44,15 +45,13 @@ struct CompletionQueue {
 	static CompletionQueue &of(ibv_cq *cq) { return *reinterpret_cast<CompletionQueue *>(cq); }
 	static CompletionQueue &of(ibv_cq_ex *cq) { return *reinterpret_cast<CompletionQueue *>(cq); }
 
-	std::uint32_t depth() const { return mask + 1; }
-
 	// The CQE of `index`, or null if the device has not written it yet.  The acquire
 	// pairs with the device's store release of owner: the rest is read after it.
 	ohca_cqe *try_entry(Index index) const
 	{
 		ohca_cqe *entry = &ring[slot_of(index, mask)];
 		const std::uint8_t owner = load_acquire(entry->owner);
-		return (owner & OHCA_CQE_PHASE) == phase_of(index, depth()) ? entry : nullptr;
+		return (owner & OHCA_CQE_PHASE) == phase_of(index, depth) ? entry : nullptr;
 	}
 
 	QueuePair *find(std::uint32_t qpn)

@@ -38,6 +38,7 @@ int init_queue(CompletionQueue &cq, const Context &context, std::uint32_t depth)
 	cq.record = reinterpret_cast<ohca_cq_record *>(cq.buffer.data());
 	cq.ring = reinterpret_cast<ohca_cqe *>(cq.buffer.data() + OHCA_CQ_RING_OFFSET);
 	cq.mask = depth - 1;
+	cq.depth = depth;
 	cq.uar = context.uar;
 	cq.queue_pairs = &context.queue_pairs;
 	return 0;
@@ -48,15 +49,15 @@ int create_in_kernel(CompletionQueue &cq, ibv_context *context, const ibv_cq_ini
 	ohca_create_cq_req request{};
 	request.buffer_address = reinterpret_cast<std::uintptr_t>(cq.buffer.data());
 	request.buffer_length = cq.buffer.size();
-	request.log_depth = log2_ceil(cq.depth());
+	request.log_depth = log2_ceil(cq.depth);
 	ibv_cq_init_attr_ex kernel_attr = attr;
-	kernel_attr.cqe = cq.depth();
+	kernel_attr.cqe = cq.depth;
 	// Every CQE has a timestamp: nothing to ask the kernel for.
 	kernel_attr.wc_flags = 0;
 	ohca_create_cq_resp response{};
 	if (int error = ohca_shim_create_cq(context, &kernel_attr, &cq.verbs, &request, &response))
 		return error;
-	cq.verbs.cq.cqe = static_cast<int>(cq.depth());
+	cq.verbs.cq.cqe = static_cast<int>(cq.depth);
 	return 0;
 }
 

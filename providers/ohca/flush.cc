@@ -36,7 +36,7 @@ void CompletionQueue::detach(WorkQueue &queue)
 // the lock held.
 void CompletionQueue::discard(std::uint32_t qpn)
 {
-	for (Index index = consumer; index - consumer < depth(); ++index) {
+	for (Index index = consumer; index - consumer < depth; ++index) {
 		ohca_cqe *entry = try_entry(index);
 		if (!entry)
 			break;

@@ -8,7 +8,7 @@
 namespace ohca {
 namespace {
 
-inline bool complete(CompletionQueue &cq, const ohca_cqe &cqe, ibv_wc &wc)
+[[gnu::always_inline]] inline bool complete(CompletionQueue &cq, const ohca_cqe &cqe, ibv_wc &wc)
 {
 	std::uint64_t wr_id;
 	if (!retire(cq, cqe, wr_id)) [[unlikely]]
@@ -19,7 +19,7 @@ inline bool complete(CompletionQueue &cq, const ohca_cqe &cqe, ibv_wc &wc)
 	wc.opcode = wc_opcode(cqe.opcode, flags);
 	wc.vendor_err = cqe.vendor_error;
 	wc.byte_len = cqe.byte_length;
-	wc.imm_data = cqe.immediate; // or invalidated_rkey: one place in both structures
+	wc.imm_data = cqe.immediate; // or invalidated_rkey: a union in both structures
 	wc.qp_num = cqe.qpn;
 	wc.src_qp = cqe.src_qp;
 	wc.wc_flags = wc_flags(flags);

@@ -16,7 +16,7 @@ namespace {
 class SleepyDevice {
 public:
 	SleepyDevice(ohca_uar &uar, std::uint32_t &kick, ibv_cq *cq, std::vector<ibv_qp *> qps)
-		: uar_(uar), kick_(kick), cq_(cq), depth_(CompletionQueue::of(cq).depth()), qps_(std::move(qps)),
+		: uar_(uar), kick_(kick), cq_(cq), depth_(CompletionQueue::of(cq).depth), qps_(std::move(qps)),
 		  done_(qps_.size())
 	{
 	}

@@ -89,6 +89,7 @@ TEST_F(DoorbellTest, LastSlot)
 // OHCA-DB-H7
 TEST_F(DoorbellTest, SeesAFailedDevice)
 {
+	uar_.device_state = OHCA_UAR_DEVICE_RUNNING;
 	EXPECT_FALSE(doorbell_.has_device_failed());
 	uar_.device_state = OHCA_UAR_DEVICE_FAILED;
 	EXPECT_TRUE(doorbell_.has_device_failed());

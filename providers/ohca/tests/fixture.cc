@@ -33,7 +33,7 @@ void CqWriter::write(const CqeFields &fields)
 	cqe.opcode = fields.opcode;
 	cqe.flags = fields.flags;
 	cqe.vendor_error = fields.vendor_error;
-	store_release(cqe.owner, phase_of(producer_, cq_->depth()));
+	store_release(cqe.owner, phase_of(producer_, cq_->depth));
 	++producer_;
 }
 
@@ -43,6 +43,7 @@ ProviderTest::ProviderTest()
 	memory_ = memfd_create("ohca test", 0);
 	EXPECT_EQ(ftruncate(memory_, 2 * OHCA_UAR_SIZE), 0);
 	uar_ = mmap(nullptr, OHCA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0);
+	uar().device_state = OHCA_UAR_DEVICE_RUNNING;
 	kick_ = mmap(nullptr, kKickPageSize, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, OHCA_UAR_SIZE);
 	context_ = static_cast<Context *>(std::calloc(1, ohca_context_size()));
 	context_->verbs.sz = sizeof(verbs_context);
