@@ -40,9 +40,14 @@ struct ohca_uar {
 	__u8   reserved_2000[3072];
 };
 
-/* ohca_uar.device_state: FAILED tells pollers that no completion will ever come. */
-#define OHCA_UAR_DEVICE_RUNNING		0
-#define OHCA_UAR_DEVICE_FAILED		1
+/*
+ * ohca_uar.device_state: FAILED tells pollers that no completion will ever come.
+ * It is what a zeroed page says: one that a reset has cleared, or that the
+ * kernel has put in place of a mapping it had to revoke.  The driver writes
+ * RUNNING before it hands a new page out.
+ */
+#define OHCA_UAR_DEVICE_FAILED		0
+#define OHCA_UAR_DEVICE_RUNNING		1
 
 /*
  * Queue buffers.  A queue pair's or a CQ's buffer is one DMA-able range,

@@ -75,6 +75,7 @@ static void ohca_remove_mmap_entries(struct ohca_ucontext *ucontext)
 
 static int ohca_create_uar(struct ohca_dev *dev, u32 *index)
 {
+	struct ohca_uar *uar;
 	int ret;
 
 	ret = ohca_cmd_create_uar(dev, index);
@@ -87,14 +88,16 @@ static int ohca_create_uar(struct ohca_dev *dev, u32 *index)
 		ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_UAR, *index);
 		return -EIO;
 	}
-	ret = xa_insert(&dev->uars, *index, &dev->bus.uars[*index], GFP_KERNEL);
+	uar = &dev->bus.uars[*index];
+	WRITE_ONCE(uar->device_state, cpu_to_le32(OHCA_UAR_DEVICE_RUNNING));
+	ret = xa_insert(&dev->uars, *index, uar, GFP_KERNEL);
 	if (ret == -EBUSY) {
 		dev_err_ratelimited(ohca_device(dev), "device handed out UAR %u twice\n", *index);
 		return -EIO;
 	}
 	if (ret)
 		ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_UAR, *index);
-	else if (ohca_failed(dev))
+	else if (ohca_failed(dev)) /* perhaps before the page was in the list */
 		ohca_mark_uars_failed(dev);
 	return ret;
 }

@@ -99,8 +99,6 @@ static void ohca_fatal_work(struct work_struct *work)
 	ohca_mark_uars_failed(dev);
 	ohca_cmdq_stop(dev);
 	ohca_quiesce(dev);
-	/* Once more: the reset may have cleared the pages. */
-	ohca_mark_uars_failed(dev);
 	ohca_flush_later(dev);
 	ohca_dispatch_event(dev, IB_EVENT_DEVICE_FATAL);
 	ohca_port_update(dev);

@@ -243,6 +243,8 @@ void ohca_stop(struct ohca_dev *dev)
 {
 	ohca_change_state(dev, OHCA_STATE_REMOVING);
 	ohca_netdev_unregister(dev);
+	/* Applications lose their queues; let those that poll them know. */
+	ohca_mark_uars_failed(dev);
 	mutex_lock(&dev->event_lock);
 	dev->ib_registered = false;
 	mutex_unlock(&dev->event_lock);
