@@ -15,11 +15,12 @@ def adopt_orphans():
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(arguments, death_signal=signal.SIGKILL, **keywords):
-    """Start a process that gets death_signal when the harness itself is killed."""
+def start(arguments, on_terminal=False, **keywords):
+    """Start a process that is killed when the harness is."""
     def child():
-        os.setpgid(0, 0)    # Ctrl-C is for the harness to handle
-        _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
+        if not on_terminal:
+            os.setpgid(0, 0)    # Ctrl-C is for the harness to handle
+        _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     return subprocess.Popen(arguments, preexec_fn=child, **keywords)
 
 

@@ -173,18 +173,28 @@ def interrupted(number, _frame):
     raise SystemExit(128 + number)
 
 
+def make_run_dir():
+    # those of runs that were killed themselves
+    for stale in glob.glob("/tmp/ohca-run-*"):
+        if not os.path.exists(f"/proc/{stale.split('-')[2]}"):
+            shutil.rmtree(stale, ignore_errors=True)
+    return tempfile.mkdtemp(prefix=f"ohca-run-{os.getpid()}-", dir="/tmp")
+
+
 def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
     options = parse()
     process.adopt_orphans()
-    run_dir = tempfile.mkdtemp(prefix="ohca-run-", dir="/tmp")
+    run_dir = make_run_dir()
     try:
         return judge(guest(options, run_dir), options, run_dir)
     finally:
         process.end_all()
         if os.environ.get("OHCA_KEEP_RUN"):
-            say(f"kept {run_dir}")
+            kept = run_dir.replace("ohca-run", "ohca-kept")
+            os.rename(run_dir, kept)
+            say(f"kept {kept}")
         else:
             shutil.rmtree(run_dir, ignore_errors=True)
 

@@ -69,6 +69,7 @@ class Session:
     def run(self, arguments, timeout, output=None, interactive=False):
         """Run QEMU (on the terminal when interactive); the exit status of the command, TIMEOUT or DIED."""
         qemu = process.start(arguments, stdout=output, stderr=output,
+                             on_terminal=interactive,
                              stdin=None if interactive else subprocess.DEVNULL)
         deadline = time.monotonic() + timeout
         off_deadline = None
