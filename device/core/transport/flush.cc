@@ -79,7 +79,7 @@ void flush_queues(Function &function, QpContext &qp, TimeNs now)
 	const uint32_t receives = flush_receive_queue(function, qp);
 
 	if (sends == kFlushStep || receives == kFlushStep) {
-		qp.flush_at_ns = now;
+		qp.flush_at_ns = std::max<TimeNs>(now, 1); // 0 is not a time
 		qp.flush_interval_ns = kFlushIntervalMinNs;
 	} else {
 		if (sends + receives > 0 || qp.flush_interval_ns == 0)

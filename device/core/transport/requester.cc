@@ -23,11 +23,7 @@ bool stage_next(Function &function, QpContext &qp)
 
 	if (qp.state != OHCA_QP_STATE_RTS || !qp.sq.present)
 		return false;
-	if (requester.window == 0 && !ensure_window(function, qp)) {
-		enter_fatal(function, qp, OHCA_VENDOR_ERROR_NONE);
-		return false;
-	}
-	if (requester.fetch_index - requester.complete_index >= requester.window_count)
+	if (requester.window != 0 && requester.fetch_index - requester.complete_index >= requester.window_count)
 		return false;
 
 	SendWqe wqe;
@@ -41,6 +37,10 @@ bool stage_next(Function &function, QpContext &qp)
 		return false;
 	case Fetch::kBadIndex:
 		enter_fatal(function, qp, OHCA_VENDOR_ERROR_RING_INDEX);
+		return false;
+	}
+	if (!ensure_window(function, qp)) {
+		enter_fatal(function, qp, OHCA_VENDOR_ERROR_NONE);
 		return false;
 	}
 	fill_entry(window_entry(function, qp, requester.fetch_index), wqe);
