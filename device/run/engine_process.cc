@@ -362,8 +362,9 @@ void run_engine(const EngineStart &start, broker::Channel channel)
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, nullptr);
-	signal(SIGINT, SIG_IGN); // ^C in a terminal goes to the whole group; the broker ends us
-	signal(SIGTERM, SIG_DFL);
+	// A signal to the whole group is the broker's to handle, which then ends us.
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 	close_others(start, channel);
 	start.open_log();
 	use_precise_timers();
