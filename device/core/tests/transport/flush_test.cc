@@ -102,6 +102,7 @@ TEST_F(Flush, WorkIsBounded)
 	options.log_sq_stride = 7;
 	create(options);
 	ready();
+	now_ns = 1000;
 	for (int i = 0; i < 500; i++)
 		host.post_send(*qp, write(1));
 	to(OHCA_QP_STATE_ERR);
