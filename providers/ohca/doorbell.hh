@@ -32,10 +32,12 @@ public:
 	void ring(__le32 &record, Index producer) const
 	{
 		store_release(record, producer);
-		// Written so that compilers emit one `lock bts`.
-		const std::uint64_t mask = std::uint64_t{1} << bit_;
-		if (!(__atomic_fetch_or(notify_, mask, __ATOMIC_SEQ_CST) & mask))
-			__atomic_fetch_or(&uar_->summary, std::uint64_t{1} << summary_bit_, __ATOMIC_SEQ_CST);
+		// The summary is set even if the notify bit was set already: QEMU with one
+		// emulated processor does not make read-modify-writes atomic towards the
+		// device.  The first OR can put back a bit that the device has just taken, and
+		// without its summary nobody would look at it again.
+		__atomic_fetch_or(notify_, std::uint64_t{1} << bit_, __ATOMIC_SEQ_CST);
+		__atomic_fetch_or(&uar_->summary, std::uint64_t{1} << summary_bit_, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&uar_->need_wakeup, __ATOMIC_SEQ_CST)) [[unlikely]]
 			kick();
 	}

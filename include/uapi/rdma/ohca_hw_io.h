@@ -17,7 +17,8 @@
  * A queue that has work is announced by the bit of its slot:
  *   1. producer index into the doorbell record     (store release)
  *   2. notify[slot / 64] |= 1 << (slot % 64)       (atomic OR, sequentially consistent)
- *   3. only if 2. changed the bit: summary |= 1 << (slot / 64)   (likewise)
+ *   3. summary |= 1 << (slot / 64)                (likewise; may be left out if the bit was
+ *      set before and the processor's atomics are atomic towards the device)
  *   4. if need_wakeup is set: write the kick page
  * The device exchanges summary, then the notify words it names, by 0, and
  * reads the doorbell records of the queues behind the bits.  Before it sleeps

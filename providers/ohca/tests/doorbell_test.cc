@@ -38,12 +38,14 @@ TEST_F(DoorbellTest, LeavesOtherBitsAlone)
 
 // The device has not been there since the last ring: summary is set or about to
 // be by whoever set the bit.
-TEST_F(DoorbellTest, LeavesSummaryAloneIfTheBitWasSet)
+// OHCA-DB-H2
+TEST_F(DoorbellTest, SetsSummaryEvenIfTheBitWasSet)
 {
 	uar_.notify[2] = 1 << 2;
 	doorbell_.ring(record_, 5);
 	EXPECT_EQ(record_, 5u);
-	EXPECT_EQ(uar_.summary, 0u);
+	EXPECT_EQ(uar_.notify[2], 1u << 2);
+	EXPECT_EQ(uar_.summary, 1u << 2);
 }
 
 // OHCA-DB-H3
