@@ -400,6 +400,6 @@ struct ohca_eqe {
 #define OHCA_EVENT_COMM_ESTABLISHED	6	/* qpn: first message in RTR */
 #define OHCA_EVENT_SQ_DRAINED		7	/* qpn */
 #define OHCA_EVENT_QP_LAST_WQE		8	/* qpn; SRQ */
-#define OHCA_EVENT_EQ_OVERRUN		9	/* number is the EQ handle; events were lost */
+#define OHCA_EVENT_EQ_OVERRUN		9	/* number is the async EQ's handle; async events were lost */
 
 #endif /* OHCA_HW_CMD_H */

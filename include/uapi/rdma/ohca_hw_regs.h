@@ -63,7 +63,7 @@
 
 /*
  * STATUS.  After RESET the register reads exactly READY.  FAILED is sticky
- * until the next RESET.  0 means a reset is in progress.
+ * until the next RESET.  0 means a reset or ENABLE is in progress.
  */
 #define OHCA_STATUS_READY		0x00000001
 #define OHCA_STATUS_ENABLED		0x00000002
