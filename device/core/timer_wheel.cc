@@ -58,21 +58,24 @@ void TimerWheel::remove(QpContext &qp)
 	qp.timer_previous = 0;
 }
 
-// The lowest occupied level has the earliest bucket: entries of a level agree with current_ in
-// all higher digits, those of higher levels come after.
+// The earliest bucket; of two that begin at once the coarser one, whose entries may have to go
+// into the other.
 bool TimerWheel::first_occupied(Position &position) const
 {
+	bool found = false;
 	for (uint32_t level = 0; level < kLevels; level++) {
 		if (!occupied_[level])
 			continue;
 		uint32_t shift = level * kDigitBits;
 		uint32_t slot = static_cast<uint32_t>(std::countr_zero(occupied_[level]));
-		// Shifts by 64 or more are not defined; level 8 has 48 + 6 bits.
+		// Entries of a level agree with current_ in all higher digits.
 		uint64_t above = current_ >> (shift + kDigitBits) << (shift + kDigitBits);
-		position = {level, slot, above | uint64_t{slot} << shift};
-		return true;
+		uint64_t tick = above | uint64_t{slot} << shift;
+		if (!found || tick <= position.tick)
+			position = {level, slot, tick};
+		found = true;
 	}
-	return false;
+	return found;
 }
 
 QpContext *TimerWheel::take_due(TimeNs now)
@@ -91,7 +94,7 @@ QpContext *TimerWheel::take_due(TimeNs now)
 		uint64_t tick = (qp->timer_at_ns + ((uint64_t{1} << kTickShift) - 1)) >> kTickShift;
 		insert(*qp, tick);
 	}
-	// Nothing before now any more.
+	// Nothing before or at now any more.
 	current_ = std::max(current_, now_tick);
 	return nullptr;
 }

@@ -8,7 +8,6 @@
 // the transport (step() still scans doorbells and executes commands).
 #pragma once
 
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "core/cmd/commands.hh"
@@ -211,6 +211,7 @@ public:
 	uint32_t enable()
 	{
 		EnableRequest request = enable_request();
+		uar(0).device_state = OHCA_UAR_DEVICE_RUNNING;
 		uint32_t reason = engine_ ? engine_->enable(index_, request) : enable_function(function(), request);
 		if (own_)
 			own_->set_commands_pending(true);
@@ -281,14 +282,13 @@ public:
 			std::optional<ohca_cmd_completion> completion = poll_completion();
 			if (!completion)
 				continue;
-			EXPECT_EQ(completion->slot, entry.slot);
-			EXPECT_EQ(completion->generation, entry.generation);
+			if (completion->slot != entry.slot || completion->generation != entry.generation)
+				throw std::runtime_error("completion of another command");
 			if (out_size && completion->status == OHCA_CMD_STATUS_OK)
 				std::memcpy(out, host(output_), out_size);
 			return {completion->status, completion->detail};
 		}
-		ADD_FAILURE() << "command " << opcode << " did not complete";
-		return {0xff, 0};
+		throw std::runtime_error("command " + std::to_string(opcode) + " did not complete");
 	}
 	template <typename In> CommandResult command(uint16_t opcode, const In &in)
 	{

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// queue/: sq_fetch.cc, rq_fetch.cc, cq_post.cc, eq_post.cc.
+#include <random>
+
+#include "core/queue/eq_post.hh"
+#include "core/queue/queues.hh"
+#include "core/tests/command_test.hh"
+
+namespace ohca::core::test {
+namespace {
+
+struct QueueTest : CommandTest {
+	QueueTest()
+	{
+		cq = host.create_cq(3);
+		options.pd = host.create_pd();
+		options.send_cq = cq.cqn;
+		options.recv_cq = cq.cqn;
+		qp = host.create_qp(options);
+		wqe = std::make_unique<SendWqe>();
+	}
+	QpContext &context() { return *host.function().context().qp(qp.qpn); }
+	Fetch fetch(uint32_t index) { return fetch_send_wqe(host.function(), context(), index, *wqe); }
+	Fetch fetch_receive(uint32_t index) { return fetch_receive_wqe(host.function(), context(), index, receive); }
+	bool post(uint8_t flags = 0, uint8_t status = OHCA_CQE_STATUS_SUCCESS, uint32_t number = 0)
+	{
+		ohca_cqe cqe{};
+		cqe.flags = flags;
+		cqe.status = status;
+		cqe.wqe_index = number;
+		return post_cqe(host.function(), cq.cqn, cqe);
+	}
+
+	FakeCq cq;
+	FakeQpOptions options;
+	FakeQp qp;
+	std::unique_ptr<SendWqe> wqe;
+	ReceiveWqe receive;
+};
+
+using SqFetch = QueueTest;
+using RqFetch = QueueTest;
+using CqPost = QueueTest;
+using EqPost = QueueTest;
+
+ohca_sq_wqe header(uint8_t opcode, uint8_t flags = 0)
+{
+	ohca_sq_wqe h{};
+	h.opcode = opcode;
+	h.flags = flags;
+	h.remote_address = 0x1122334455667788;
+	h.rkey = 0xaabbccdd;
+	h.immediate = 0x01020304;
+	h.invalidate_rkey = 0x55667788;
+	return h;
+}
+
+TEST_F(SqFetch, EmptyUntilPosted)
+{
+	EXPECT_EQ(fetch(0), Fetch::kEmpty);
+	ohca_sge sges[2] = {{.address = 0x1000, .length = 5, .lkey = 9}, {.address = 0x2000, .length = 7, .lkey = 10}};
+	qp.post_send(header(OHCA_WR_WRITE_IMM, OHCA_WQE_SIGNALED), sges);
+	ASSERT_EQ(fetch(0), Fetch::kOk);
+	EXPECT_EQ(wqe->status, 0);
+	EXPECT_EQ(wqe->index, 0u);
+	EXPECT_EQ(wqe->opcode, OHCA_WR_WRITE_IMM);
+	EXPECT_EQ(wqe->flags, OHCA_WQE_SIGNALED);
+	EXPECT_EQ(wqe->sge_count, 2);
+	EXPECT_EQ(wqe->length, 12u);
+	EXPECT_EQ(wqe->remote_address, 0x1122334455667788u);
+	EXPECT_EQ(wqe->rkey, 0xaabbccddu);
+	EXPECT_EQ(wqe->immediate_be, 0x01020304u);
+	EXPECT_EQ(wqe->invalidate_rkey, 0x55667788u);
+	EXPECT_EQ(wqe->sges[1].address, 0x2000u);
+	EXPECT_EQ(fetch(1), Fetch::kEmpty);
+	EXPECT_EQ(host.counter(OHCA_COUNTER_SEND_WQES), 1u);
+}
+
+TEST_F(SqFetch, InlineAndAtomic)
+{
+	std::byte data[480];
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = static_cast<std::byte>(i);
+	qp.post_inline(header(OHCA_WR_SEND), data); // all that a stride of 512 takes
+	ASSERT_EQ(fetch(0), Fetch::kOk);
+	EXPECT_EQ(wqe->status, 0);
+	EXPECT_EQ(wqe->length, 480u);
+	EXPECT_EQ(std::memcmp(wqe->inline_data, data, 480), 0);
+	qp.post_atomic(header(OHCA_WR_CAS), {.operand = 5, .compare = 6}, {.address = 1, .length = 8, .lkey = 2});
+	ASSERT_EQ(fetch(1), Fetch::kOk);
+	EXPECT_EQ(wqe->status, 0);
+	EXPECT_EQ(wqe->operand, 5u);
+	EXPECT_EQ(wqe->compare, 6u);
+	EXPECT_EQ(wqe->sges[0].lkey, 2u);
+	EXPECT_EQ(wqe->length, 8u);
+}
+
+TEST_F(SqFetch, RefusesWhatIsMalformed)
+{
+	auto refused = [this](ohca_sq_wqe h, uint8_t status, uint32_t vendor_error) {
+		uint32_t index = qp.sq_producer;
+		std::memset(qp.sq_slot(index), 0, 512);
+		std::memcpy(qp.sq_slot(index), &h, sizeof(h));
+		qp.record().sq_producer = ++qp.sq_producer;
+		ASSERT_EQ(fetch(index), Fetch::kOk);
+		EXPECT_EQ(wqe->status, status);
+		EXPECT_EQ(wqe->vendor_error, vendor_error);
+		EXPECT_EQ(wqe->sge_count, 0);
+		EXPECT_EQ(wqe->inline_length, 0u);
+		context().requester.complete_index = index + 1;
+	};
+	constexpr uint8_t kOp = OHCA_CQE_STATUS_LOCAL_QP_OPERATION;
+	for (int opcode : {0, 9, 100, 255})
+		refused(header(static_cast<uint8_t>(opcode)), kOp, OHCA_VENDOR_ERROR_OPCODE);
+	refused(header(OHCA_WR_SEND, 0x10), kOp, OHCA_VENDOR_ERROR_FLAGS);
+	refused(header(OHCA_WR_READ, OHCA_WQE_INLINE), kOp, OHCA_VENDOR_ERROR_FLAGS);
+	refused(header(OHCA_WR_CAS, OHCA_WQE_INLINE), kOp, OHCA_VENDOR_ERROR_FLAGS);
+	ohca_sq_wqe h = header(OHCA_WR_SEND);
+	h.reserved_18 = 1;
+	refused(h, kOp, OHCA_VENDOR_ERROR_FLAGS);
+	h = header(OHCA_WR_SEND);
+	h.reserved_e0 = 1;
+	refused(h, kOp, OHCA_VENDOR_ERROR_FLAGS);
+	for (int count : {31, 255}) {
+		h = header(OHCA_WR_SEND);
+		h.num_sge = static_cast<uint8_t>(count);
+		refused(h, kOp, OHCA_VENDOR_ERROR_SGE_COUNT);
+	}
+	h = header(OHCA_WR_SEND, OHCA_WQE_INLINE);
+	h.num_sge = 1;
+	refused(h, kOp, OHCA_VENDOR_ERROR_SGE_COUNT);
+	for (int count : {0, 2}) {
+		h = header(OHCA_WR_FADD);
+		h.num_sge = static_cast<uint8_t>(count);
+		refused(h, kOp, OHCA_VENDOR_ERROR_SGE_COUNT);
+	}
+	for (uint32_t length : {481u, 1025u, 0xffffffffu}) {
+		h = header(OHCA_WR_SEND, OHCA_WQE_INLINE);
+		h.inline_length = length;
+		refused(h, kOp, OHCA_VENDOR_ERROR_LENGTH);
+	}
+	h = header(OHCA_WR_SEND);
+	h.inline_length = 1;
+	refused(h, kOp, OHCA_VENDOR_ERROR_LENGTH);
+	h = header(OHCA_WR_FADD); // its element has length 0 instead of 8
+	h.num_sge = 1;
+	refused(h, OHCA_CQE_STATUS_LOCAL_LENGTH, OHCA_VENDOR_ERROR_LENGTH);
+}
+
+TEST_F(SqFetch, MessageOfTwoGibibytesAtMost)
+{
+	ohca_sge sges[2] = {{.address = 0, .length = 0x80000000, .lkey = 0}, {.address = 0, .length = 0, .lkey = 0}};
+	qp.post_send(header(OHCA_WR_WRITE), sges);
+	ASSERT_EQ(fetch(0), Fetch::kOk);
+	EXPECT_EQ(wqe->status, 0);
+	sges[1].length = 1;
+	qp.post_send(header(OHCA_WR_WRITE), sges);
+	ASSERT_EQ(fetch(1), Fetch::kOk);
+	EXPECT_EQ(wqe->status, OHCA_CQE_STATUS_LOCAL_LENGTH);
+}
+
+TEST_F(SqFetch, OpcodesNeedTheirFeature)
+{
+	host.function().state().features = OHCA_FEATURE_RC;
+	ohca_sge sge{.address = 0, .length = 8, .lkey = 0};
+	for (uint8_t opcode : std::initializer_list<uint8_t>{OHCA_WR_SEND_INV, OHCA_WR_CAS, OHCA_WR_FADD}) {
+		uint32_t index = qp.sq_producer;
+		qp.post_send(header(opcode), {&sge, 1});
+		ASSERT_EQ(fetch(index), Fetch::kOk);
+		EXPECT_EQ(wqe->vendor_error, unsigned{OHCA_VENDOR_ERROR_OPCODE});
+	}
+}
+
+TEST_F(SqFetch, SmallStridesBoundElements)
+{
+	options.log_sq_stride = 6; // 64 bytes: two elements
+	qp = host.create_qp(options);
+	ohca_sq_wqe h = header(OHCA_WR_SEND);
+	for (uint8_t count = 0; count < 5; count++) {
+		h.num_sge = count;
+		std::memcpy(qp.sq_slot(count), &h, sizeof(h));
+		qp.record().sq_producer = count + 1u;
+		ASSERT_EQ(fetch(count), Fetch::kOk);
+		EXPECT_EQ(wqe->status == 0, count <= 2);
+	}
+}
+
+TEST_F(SqFetch, ProducerBeyondTheRing)
+{
+	qp.record().sq_producer = 65;
+	EXPECT_EQ(fetch(0), Fetch::kBadIndex);
+	qp.record().sq_producer = 0xffffffff;
+	EXPECT_EQ(fetch(0), Fetch::kBadIndex);
+	EXPECT_EQ(host.counter(OHCA_COUNTER_DOORBELLS_BAD), 2u);
+	qp.record().sq_producer = 64;
+	EXPECT_EQ(fetch(0), Fetch::kOk);
+}
+
+TEST_F(SqFetch, IndicesWrap)
+{
+	context().requester.complete_index = 0xfffffff0;
+	context().sq_producer_seen = 0xfffffff0;
+	qp.sq_producer = 0xfffffff0;
+	for (uint32_t i = 0; i < 64; i++) {
+		ohca_sge sge{.address = i, .length = 1, .lkey = 0};
+		qp.post_send(header(OHCA_WR_SEND), {&sge, 1});
+	}
+	for (uint32_t i = 0; i < 64; i++) {
+		ASSERT_EQ(fetch(0xfffffff0 + i), Fetch::kOk);
+		EXPECT_EQ(wqe->sges[0].address, i);
+	}
+	EXPECT_EQ(fetch(0xfffffff0 + 64), Fetch::kEmpty);
+}
+
+TEST_F(SqFetch, RingIsGone)
+{
+	host.dma.clear();
+	EXPECT_EQ(fetch(0), Fetch::kFault);
+	EXPECT_EQ(fetch_receive(0), Fetch::kFault);
+}
+
+TEST_F(RqFetch, TakesAndRefuses)
+{
+	EXPECT_EQ(fetch_receive(0), Fetch::kEmpty);
+	ohca_sge sges[30];
+	for (uint32_t i = 0; i < 30; i++)
+		sges[i] = {.address = i, .length = 100, .lkey = i};
+	qp.post_receive(0x77, sges);
+	ASSERT_EQ(fetch_receive(0), Fetch::kOk);
+	EXPECT_EQ(receive.status, 0);
+	EXPECT_EQ(receive.tag, 0x77u);
+	EXPECT_EQ(receive.sge_count, 30);
+	EXPECT_EQ(receive.length, 3000u);
+	qp.post_receive(1, {});
+	ASSERT_EQ(fetch_receive(1), Fetch::kOk);
+	EXPECT_EQ(receive.length, 0u);
+
+	auto refused = [this](auto change, uint32_t vendor_error) {
+		uint32_t index = qp.rq_producer;
+		qp.post_receive(5, {});
+		ohca_rq_wqe h{};
+		h.tag = 5;
+		change(h);
+		std::memcpy(qp.rq_slot(index), &h, sizeof(h));
+		ASSERT_EQ(fetch_receive(index), Fetch::kOk);
+		EXPECT_EQ(receive.status, OHCA_CQE_STATUS_LOCAL_QP_OPERATION);
+		EXPECT_EQ(receive.vendor_error, vendor_error);
+		EXPECT_EQ(receive.tag, 5u);
+		EXPECT_EQ(receive.sge_count, 0);
+	};
+	refused([](auto &h) { h.num_sge = 31; }, OHCA_VENDOR_ERROR_SGE_COUNT);
+	refused([](auto &h) { h.num_sge = 255; }, OHCA_VENDOR_ERROR_SGE_COUNT);
+	refused([](auto &h) { h.reserved_8[2] = 1; }, OHCA_VENDOR_ERROR_FLAGS);
+	refused([](auto &h) { h.reserved_40 = 1; }, OHCA_VENDOR_ERROR_FLAGS);
+	qp.record().rq_producer = 1000;
+	context().rq_producer_seen = qp.rq_producer;
+	EXPECT_EQ(fetch_receive(qp.rq_producer), Fetch::kBadIndex);
+}
+
+TEST_F(CqPost, WritesOwnerByPassAndTimestamp)
+{
+	for (uint32_t i = 0; i < 100; i++) {
+		ASSERT_TRUE(post(0, 0, i));
+		auto cqe = cq.poll();
+		ASSERT_TRUE(cqe);
+		EXPECT_EQ(cqe->wqe_index, i);
+		EXPECT_EQ(cqe->timestamp_ns, host.now);
+		EXPECT_EQ(cqe->owner, (i / 8) % 2 ? 0 : 1);
+		EXPECT_FALSE(cq.poll());
+	}
+	EXPECT_EQ(host.counter(OHCA_COUNTER_CQES), 100u);
+}
+
+TEST_F(CqPost, PhaseSurvivesTheWrapOfTheIndex)
+{
+	CqContext &context = *host.function().context().cq(cq.cqn);
+	context.producer = context.consumer_seen = cq.consumer = 0xfffffff8;
+	cq.record().consumer = 0xfffffff8;
+	for (uint32_t i = 0; i < 8; i++)
+		cq.entry(i).owner = 1; // of the pass before
+	for (uint32_t i = 0; i < 20; i++) {
+		ASSERT_TRUE(post(0, 0, i));
+		auto cqe = cq.poll();
+		ASSERT_TRUE(cqe);
+		EXPECT_EQ(cqe->wqe_index, i);
+	}
+}
+
+TEST_F(CqPost, OverrunBreaksTheCq)
+{
+	for (uint32_t i = 0; i < 8; i++)
+		ASSERT_TRUE(post(0, 0, i));
+	EXPECT_FALSE(post(0, 0, 8));
+	EXPECT_EQ(host.counter(OHCA_COUNTER_CQ_OVERRUNS), 1u);
+	auto event = host.async_eq.poll();
+	ASSERT_TRUE(event);
+	EXPECT_EQ(event->type, OHCA_EVENT_CQ_ERROR);
+	EXPECT_EQ(event->number, cq.cqn);
+	EXPECT_EQ(event->detail, unsigned{OHCA_VENDOR_ERROR_CQ_OVERRUN});
+	// What was there stays, and nothing comes any more even if there is room again.
+	for (uint32_t i = 0; i < 8; i++)
+		EXPECT_EQ(cq.poll()->wqe_index, i);
+	EXPECT_FALSE(post());
+	EXPECT_FALSE(cq.poll());
+	EXPECT_FALSE(host.async_eq.poll()); // reported once
+}
+
+TEST_F(CqPost, IgnoreOverrunOverwrites)
+{
+	cq = host.create_cq(3, OHCA_CQ_IGNORE_OVERRUN);
+	for (uint32_t i = 0; i < 20; i++)
+		EXPECT_TRUE(post(0, 0, i));
+	EXPECT_EQ(cq.entry(19).wqe_index, 19u);
+	EXPECT_EQ(cq.entry(12).wqe_index, 12u);
+	EXPECT_FALSE(host.async_eq.poll());
+}
+
+TEST_F(CqPost, GarbageInTheConsumerIndexCountsAsFull)
+{
+	for (uint32_t i = 0; i < 8; i++)
+		ASSERT_TRUE(post());
+	cq.record().consumer = 1000; // ahead of the producer
+	EXPECT_FALSE(post());
+	EXPECT_TRUE(host.async_eq.poll());
+}
+
+TEST_F(CqPost, MemoryIsGone)
+{
+	host.dma.unmap(cq.buffer, 4096);
+	EXPECT_FALSE(post());
+	auto event = host.async_eq.poll();
+	ASSERT_TRUE(event);
+	EXPECT_EQ(event->type, OHCA_EVENT_CQ_ERROR);
+	EXPECT_EQ(event->detail, unsigned{OHCA_VENDOR_ERROR_DMA});
+}
+
+TEST_F(CqPost, NoSuchCq)
+{
+	ohca_cqe cqe{};
+	EXPECT_FALSE(post_cqe(host.function(), 999, cqe));
+}
+
+TEST_F(CqPost, ArmNextFiresOncePerArming)
+{
+	post();
+	EXPECT_FALSE(host.completion_eq.poll());
+	cq.arm(OHCA_CQ_ARM_NEXT);
+	post();
+	auto event = host.completion_eq.poll();
+	ASSERT_TRUE(event);
+	EXPECT_EQ(event->type, OHCA_EVENT_COMPLETION);
+	EXPECT_EQ(event->number, cq.cqn);
+	EXPECT_EQ(cq.record().fired, cq.record().arm);
+	post();
+	EXPECT_FALSE(host.completion_eq.poll());
+	cq.arm(OHCA_CQ_ARM_NEXT);
+	EXPECT_FALSE(host.completion_eq.poll()); // for the next CQE, not for those there
+	post();
+	EXPECT_TRUE(host.completion_eq.poll());
+	cq.arm(OHCA_CQ_ARM_NONE);
+	post();
+	EXPECT_FALSE(host.completion_eq.poll());
+	EXPECT_EQ(host.counter(OHCA_COUNTER_COMPLETION_EVENTS), 2u);
+}
+
+TEST_F(CqPost, ArmSolicitedFiresForSolicitedAndErrors)
+{
+	cq.arm(OHCA_CQ_ARM_SOLICITED);
+	post(OHCA_CQE_RECEIVE);
+	EXPECT_FALSE(host.completion_eq.poll());
+	post(OHCA_CQE_RECEIVE | OHCA_CQE_SOLICITED);
+	EXPECT_TRUE(host.completion_eq.poll());
+	cq.arm(OHCA_CQ_ARM_SOLICITED);
+	post(0, OHCA_CQE_STATUS_FLUSHED);
+	EXPECT_TRUE(host.completion_eq.poll());
+	// From solicited to next without an event in between.
+	cq.arm(OHCA_CQ_ARM_SOLICITED);
+	post();
+	cq.arm(OHCA_CQ_ARM_NEXT);
+	post();
+	EXPECT_TRUE(host.completion_eq.poll());
+}
+
+TEST_F(EqPost, InterruptOnlyIfArmed) // OHCA-EQ-D4, OHCA-EQ-D5
+{
+	host.function().take_interrupts();
+	post_async_event(host.function(), OHCA_EVENT_QP_FATAL, 7, 8);
+	EXPECT_EQ(host.function().take_interrupts(), 0u);
+	host.async_eq.arm();
+	post_async_event(host.function(), OHCA_EVENT_QP_FATAL, 7, 8);
+	EXPECT_EQ(host.function().take_interrupts(), 1u); // vector 0
+	EXPECT_EQ(host.async_eq.record().interrupt_arm, 0u);
+	host.completion_eq.arm();
+	cq.arm(OHCA_CQ_ARM_NEXT);
+	post();
+	EXPECT_EQ(host.function().take_interrupts(), 2u); // vector 1
+	for (int i = 0; i < 2; i++) {
+		auto event = host.async_eq.poll();
+		ASSERT_TRUE(event);
+		EXPECT_EQ(event->number, 7u);
+		EXPECT_EQ(event->detail, 8u);
+	}
+}
+
+TEST_F(EqPost, EntriesWrapWithPhase) // OHCA-EQ-D1
+{
+	for (uint32_t i = 0; i < 1000; i++) {
+		post_async_event(host.function(), OHCA_EVENT_COMM_ESTABLISHED, i, 0);
+		auto event = host.async_eq.poll();
+		ASSERT_TRUE(event);
+		EXPECT_EQ(event->number, i);
+		EXPECT_FALSE(host.async_eq.poll());
+	}
+}
+
+TEST_F(EqPost, LostAsyncEventsAreReported) // OHCA-EQ-D2, OHCA-EQ-D3
+{
+	for (uint32_t i = 0; i < 70; i++)
+		post_async_event(host.function(), OHCA_EVENT_QP_FATAL, i, 0);
+	EXPECT_FALSE(retry_events(host.function()));
+	for (uint32_t i = 0; i < 64; i++)
+		EXPECT_EQ(host.async_eq.poll()->number, i);
+	EXPECT_FALSE(host.async_eq.poll());
+	EXPECT_TRUE(retry_events(host.function()));
+	post_async_event(host.function(), OHCA_EVENT_QP_FATAL, 99, 0);
+	auto event = host.async_eq.poll();
+	ASSERT_TRUE(event);
+	EXPECT_EQ(event->type, OHCA_EVENT_EQ_OVERRUN);
+	EXPECT_EQ(event->number, host.async_eq.handle);
+	EXPECT_EQ(host.async_eq.poll()->number, 99u);
+	EXPECT_EQ(host.function().state().eq_pending, 0u);
+}
+
+TEST_F(EqPost, OverrunIsReportedBeforeTheNextEvent) // OHCA-EQ-D3
+{
+	for (uint32_t i = 0; i < 65; i++)
+		post_async_event(host.function(), OHCA_EVENT_QP_FATAL, i, 0);
+	for (uint32_t i = 0; i < 64; i++)
+		host.async_eq.poll();
+	post_async_event(host.function(), OHCA_EVENT_QP_FATAL, 99, 0);
+	EXPECT_EQ(host.async_eq.poll()->type, OHCA_EVENT_EQ_OVERRUN);
+	EXPECT_EQ(host.async_eq.poll()->number, 99u);
+}
+
+TEST_F(EqPost, CompletionEventsWaitForRoom)
+{
+	host.completion_eq = host.create_eq(OHCA_EQ_COMPLETION, 2, 1); // two entries
+	std::vector<FakeCq> cqs;
+	for (int i = 0; i < 6; i++)
+		cqs.push_back(host.create_cq(3));
+	for (FakeCq &each : cqs) {
+		each.arm(OHCA_CQ_ARM_NEXT);
+		ohca_cqe cqe{};
+		post_cqe(host.function(), each.cqn, cqe);
+	}
+	// One that waits is destroyed: from the middle, and the last.
+	FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_CQ, cqs[3].cqn));
+	FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_CQ, cqs[5].cqn));
+	std::vector<uint32_t> seen;
+	for (int round = 0; round < 10; round++) {
+		while (auto event = host.completion_eq.poll())
+			seen.push_back(event->number);
+		retry_events(host.function());
+	}
+	EXPECT_EQ(seen, (std::vector<uint32_t>{cqs[0].cqn, cqs[1].cqn, cqs[2].cqn, cqs[4].cqn}));
+	EXPECT_EQ(host.function().state().eq_pending, 0u);
+}
+
+} // namespace
+} // namespace ohca::core::test
