@@ -72,7 +72,7 @@ struct CompletionQueue {
 
 	bool has_device_failed() const
 	{
-		return load_relaxed(uar->device_state) == OHCA_UAR_DEVICE_FAILED;
+		return has_failed(*uar);
 	}
 
 	// flush.cc

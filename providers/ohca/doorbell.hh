@@ -20,6 +20,12 @@
 
 namespace ohca {
 
+// A revoked mapping reads as zeroes: anything but RUNNING is the end.
+inline bool has_failed(const ohca_uar &uar)
+{
+	return load_relaxed(uar.device_state) != OHCA_UAR_DEVICE_RUNNING;
+}
+
 class Doorbell {
 public:
 	Doorbell() = default;
@@ -44,7 +50,7 @@ public:
 
 	bool has_device_failed() const
 	{
-		return load_relaxed(uar_->device_state) == OHCA_UAR_DEVICE_FAILED;
+		return has_failed(*uar_);
 	}
 
 private:

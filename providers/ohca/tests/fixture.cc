@@ -45,6 +45,7 @@ ProviderTest::ProviderTest()
 	uar_ = mmap(nullptr, OHCA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0);
 	uar().device_state = OHCA_UAR_DEVICE_RUNNING;
 	kick_ = mmap(nullptr, kKickPageSize, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, OHCA_UAR_SIZE);
+	uar().device_state = OHCA_UAR_DEVICE_RUNNING;
 	context_ = static_cast<Context *>(std::calloc(1, ohca_context_size()));
 	context_->verbs.sz = sizeof(verbs_context);
 	context_->verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
