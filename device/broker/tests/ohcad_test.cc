@@ -197,6 +197,7 @@ struct Guest {
 	}
 };
 
+// OHCA-RST-D1 OHCA-RST-D8
 TEST_F(Ohcad, BringsAFunctionUp)
 {
 	start();
@@ -213,6 +214,7 @@ TEST_F(Ohcad, BringsAFunctionUp)
 	EXPECT_FALSE(std::filesystem::exists(path("ohcad.pid")));
 }
 
+// OHCA-RST-D8
 TEST_F(Ohcad, RefusesACommandQueueItCannotReach)
 {
 	start();
@@ -223,6 +225,7 @@ TEST_F(Ohcad, RefusesACommandQueueItCannotReach)
 	EXPECT_TRUE(guest.bring_up());
 }
 
+// OHCA-RST-D7 OHCA-RST-D10 OHCA-RST-D11
 TEST_F(Ohcad, DeadEngineIsReportedAndResetBringsItBack)
 {
 	start({}, 2);
@@ -269,6 +272,7 @@ TEST_F(Ohcad, SurvivesManyDeadEngines)
 	EXPECT_EQ(guest.resets(), 20u);
 }
 
+// OHCA-MEM-D11
 TEST_F(Ohcad, StuckEngineIsKilledWhenAnUnmapIsNotAcknowledged)
 {
 	start();
@@ -298,6 +302,7 @@ TEST_F(Ohcad, RegistersAnswerWhileTheEngineIsStuck)
 	EXPECT_TRUE(guest.bring_up());
 }
 
+// OHCA-PCI-D4 OHCA-REG-D9
 TEST_F(Ohcad, FunctionLevelResetAndDeviceResetAreResets)
 {
 	start();
@@ -334,6 +339,7 @@ TEST_F(Ohcad, AnotherClientAfterTheFirst)
 	EXPECT_TRUE(guest.bring_up());
 }
 
+// OHCA-GEN-D5
 TEST_F(Ohcad, InBandMemoryWorks)
 {
 	for (const size_t layout : {host::kDmaDataOffsetQemu, host::kDmaDataOffsetSpecified}) {
@@ -365,6 +371,7 @@ TEST_F(Ohcad, ClientThatIgnoresDmaRequestsHarmsOnlyItself)
 	EXPECT_TRUE(guest.bring_up());
 }
 
+// OHCA-MEM-D11
 TEST_F(Ohcad, UnmapIsAnsweredWhileTheEngineWaitsForInBandData)
 {
 	start();
@@ -386,6 +393,7 @@ TEST_F(Ohcad, UnmapIsAnsweredWhileTheEngineWaitsForInBandData)
 	EXPECT_NE(guest.fail_reason(), uint32_t{OHCA_FAIL_ENGINE_STUCK});
 }
 
+// OHCA-MEM-D8
 TEST_F(Ohcad, TruncatedGuestMemoryDoesNotKillTheEngine)
 {
 	start();
@@ -429,6 +437,7 @@ TEST_F(Ohcad, ManySmallMaps)
 	EXPECT_TRUE(guest.bring_up());
 }
 
+// OHCA-DB-D1 OHCA-DB-D9
 TEST_F(Ohcad, KickWakesASleepingEngine)
 {
 	start();

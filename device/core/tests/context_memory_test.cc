@@ -26,6 +26,7 @@ TEST_F(ContextMemoryTest, RefusesMemoryOfAnotherLayout)
 	EXPECT_FALSE(ContextMemory(other.bytes().first(4096)).format());
 }
 
+// OHCA-CMD-D15
 TEST_F(ContextMemoryTest, NumbersStartAboveTheReservedOnes)
 {
 	EXPECT_EQ(context.allocate_qp(), 2u);
@@ -43,6 +44,7 @@ TEST_F(ContextMemoryTest, NumbersStartAboveTheReservedOnes)
 	EXPECT_EQ(context.object_count(), 5u); // all but the EQ
 }
 
+// OHCA-MEM-D7
 TEST_F(ContextMemoryTest, ReusesIndicesLate)
 {
 	uint32_t first = context.allocate_pd();
@@ -145,6 +147,7 @@ TEST_F(ContextMemoryTest, RefusesBlocksBeyondThePool)
 	context.free_block(small, 64);
 }
 
+// OHCA-RST-D3
 TEST_F(ContextMemoryTest, ResetLeavesNoTrace)
 {
 	uint32_t qpn = context.allocate_qp();

@@ -76,6 +76,7 @@ TEST_F(DmaSpaceTest, TranslatesUpToTheBorderAndHonoursWritable)
 	EXPECT_TRUE(space.translate(0x3000, 1, false).empty());
 }
 
+// OHCA-MEM-D11
 TEST_F(DmaSpaceTest, GenerationChangesWithTheMap)
 {
 	uint64_t generation = space.generation();

@@ -18,6 +18,7 @@ uint64_t filled(FakeFunction &host, uint64_t count, uint64_t seed)
 	return address;
 }
 
+// OHCA-MEM-D10
 TEST(Engine, WritesFromOneFunctionToAnother)
 {
 	Loopback net(2);
@@ -62,6 +63,7 @@ TEST(Engine, ManyQueuePairsShareOnePass)
 	}
 }
 
+// OHCA-RC-D16
 TEST(Engine, OnePassIsBounded)
 {
 	FakeOptions options;
@@ -82,6 +84,7 @@ TEST(Engine, OnePassIsBounded)
 	EXPECT_TRUE(net.cq(0).poll());
 }
 
+// OHCA-RC-D16
 TEST(Engine, ABusyQueuePairDoesNotStarveAnother)
 {
 	FakeOptions options;
@@ -170,6 +173,7 @@ TEST(Engine, MacDecidesBetweenFunctionsWithOneGid)
 	}
 }
 
+// OHCA-RC-D11 OHCA-GEN-D4
 TEST(Engine, AFunctionCannotSpeakForAnother)
 {
 	// a of function 0 is connected to b of function 1. A queue pair of function 2 claims to be a:

@@ -141,6 +141,7 @@ TEST_F(FunctionMemoryTest, ReadsAndWritesThroughPageLists)
 	EXPECT_EQ(memory().pointer(pages, 0x1000, 64, true), host.host(p));
 }
 
+// OHCA-MEM-D9
 TEST_F(FunctionMemoryTest, Atomics)
 {
 	uint32_t key = host.register_memory(pd, buffer, 0x1000);

@@ -82,6 +82,7 @@ TEST_F(EqCommand, MustExistFirst) // OHCA-EQ-D8
 	expect_refused<ohca_cmd_create_qp_out>(OHCA_CMD_CREATE_QP, qp, OHCA_CMD_STATUS_BAD_STATE, OHCA_CMD_DETAIL_EQ);
 }
 
+// OHCA-GEN-D2
 TEST_F(EqCommand, RefusesReservedInHandles)
 {
 	ohca_cmd_handle in{};
@@ -115,6 +116,7 @@ TEST_F(UarCommand, DestroyRefusals)
 	expect(host.destroy(OHCA_CMD_DESTROY_UAR, 0xffffffff), OHCA_CMD_STATUS_BAD_HANDLE, OHCA_CMD_DETAIL_UAR);
 }
 
+// OHCA-CMD-D11
 TEST_F(PdCommand, InUseByAKey)
 {
 	uint32_t pd = host.create_pd();
@@ -152,6 +154,7 @@ TEST_F(MkeyCommand, Refusals)
 		OHCA_CMD_DETAIL_PAGE_LIST);
 }
 
+// OHCA-REG-D10
 TEST_F(MkeyCommand, AtomicAccessNeedsTheFeature)
 {
 	uint32_t pd = host.create_pd();
@@ -211,6 +214,7 @@ TEST_F(CqCommand, Refusals)
 	refused([](auto &in) { in.pages.page_count = 1; }, OHCA_CMD_STATUS_BAD_PARAMETER, OHCA_CMD_DETAIL_PAGE_LIST);
 }
 
+// OHCA-CMD-D11
 TEST_F(CqCommand, InUseByAQueuePair)
 {
 	FakeCq send = host.create_cq();

@@ -114,6 +114,7 @@ TEST_F(ProcessorTest, RefusesSlotsOutOfRange) // OHCA-CMD-D3
 	EXPECT_EQ(host.counter(OHCA_COUNTER_COMMANDS_FAILED), 2u);
 }
 
+// OHCA-CMD-D14
 TEST_F(ProcessorTest, RefusesUnknownOpcodes)
 {
 	host.enable();
@@ -124,6 +125,7 @@ TEST_F(ProcessorTest, RefusesUnknownOpcodes)
 	}
 }
 
+// OHCA-GEN-D2
 TEST_F(ProcessorTest, RefusesReservedBytes)
 {
 	host.enable();
@@ -201,6 +203,7 @@ TEST_F(ProcessorTest, FailsWhenTheProducerIsTooFarAhead) // OHCA-CMD-D7
 	EXPECT_EQ(host.counter(OHCA_COUNTER_COMMANDS), 0u);
 }
 
+// OHCA-CMD-D7
 TEST_F(ProcessorTest, FailsOnGarbageInCompletionConsumer)
 {
 	host.enable();

@@ -51,6 +51,7 @@ struct QpCommand : CommandTest {
 	FakeQpOptions options;
 };
 
+// OHCA-CMD-D14
 TEST_F(QpCommand, CreateRefusals)
 {
 	auto refused = [this](auto change, uint8_t status, uint32_t detail) {
@@ -131,6 +132,7 @@ TEST_F(QpCommand, SlotsAreSpreadAndNeverTheCommandQueues) // OHCA-CMD-D15
 	EXPECT_EQ(host.function().context().uar(0)->reference_count, 0u);
 }
 
+// OHCA-CMD-D11
 TEST_F(QpCommand, UarInUse)
 {
 	options.uar = host.create_uar();

@@ -77,6 +77,7 @@ TEST_F(SqFetch, EmptyUntilPosted)
 	EXPECT_EQ(host.counter(OHCA_COUNTER_SEND_WQES), 1u);
 }
 
+// OHCA-GEN-D3
 TEST_F(SqFetch, InlineAndAtomic)
 {
 	std::byte data[480];
@@ -96,6 +97,7 @@ TEST_F(SqFetch, InlineAndAtomic)
 	EXPECT_EQ(wqe->length, 8u);
 }
 
+// OHCA-SQ-D2 OHCA-SQ-D3 OHCA-SQ-D4 OHCA-SQ-D5
 TEST_F(SqFetch, RefusesWhatIsMalformed)
 {
 	auto refused = [this](ohca_sq_wqe h, uint8_t status, uint32_t vendor_error) {
@@ -148,6 +150,7 @@ TEST_F(SqFetch, RefusesWhatIsMalformed)
 	refused(h, OHCA_CQE_STATUS_LOCAL_LENGTH, OHCA_VENDOR_ERROR_LENGTH);
 }
 
+// OHCA-SQ-D5
 TEST_F(SqFetch, MessageOfTwoGibibytesAtMost)
 {
 	ohca_sge sges[2] = {{.address = 0, .length = 0x80000000, .lkey = 0}, {.address = 0, .length = 0, .lkey = 0}};
@@ -160,6 +163,7 @@ TEST_F(SqFetch, MessageOfTwoGibibytesAtMost)
 	EXPECT_EQ(wqe->status, OHCA_CQE_STATUS_LOCAL_LENGTH);
 }
 
+// OHCA-SQ-D2 OHCA-REG-D10
 TEST_F(SqFetch, OpcodesNeedTheirFeature)
 {
 	host.function().state().features = OHCA_FEATURE_RC;
@@ -172,6 +176,7 @@ TEST_F(SqFetch, OpcodesNeedTheirFeature)
 	}
 }
 
+// OHCA-SQ-D4
 TEST_F(SqFetch, SmallStridesBoundElements)
 {
 	options.log_sq_stride = 6; // 64 bytes: two elements
@@ -186,6 +191,7 @@ TEST_F(SqFetch, SmallStridesBoundElements)
 	}
 }
 
+// OHCA-SQ-D9
 TEST_F(SqFetch, ProducerBeyondTheRing)
 {
 	qp.record().sq_producer = 65;
@@ -220,6 +226,7 @@ TEST_F(SqFetch, RingIsGone)
 	EXPECT_EQ(fetch_receive(0), Fetch::kFault);
 }
 
+// OHCA-RQ-D2 OHCA-RQ-D5
 TEST_F(RqFetch, TakesAndRefuses)
 {
 	EXPECT_EQ(fetch_receive(0), Fetch::kEmpty);
@@ -258,6 +265,7 @@ TEST_F(RqFetch, TakesAndRefuses)
 	EXPECT_EQ(fetch_receive(qp.rq_producer), Fetch::kBadIndex);
 }
 
+// OHCA-CQ-D1
 TEST_F(CqPost, WritesOwnerByPassAndTimestamp)
 {
 	for (uint32_t i = 0; i < 100; i++) {
@@ -287,6 +295,7 @@ TEST_F(CqPost, PhaseSurvivesTheWrapOfTheIndex)
 	}
 }
 
+// OHCA-CQ-D2 OHCA-CQ-D3
 TEST_F(CqPost, OverrunBreaksTheCq)
 {
 	for (uint32_t i = 0; i < 8; i++)
@@ -306,6 +315,7 @@ TEST_F(CqPost, OverrunBreaksTheCq)
 	EXPECT_FALSE(host.async_eq.poll()); // reported once
 }
 
+// OHCA-CQ-D2
 TEST_F(CqPost, IgnoreOverrunOverwrites)
 {
 	cq = host.create_cq(3, OHCA_CQ_IGNORE_OVERRUN);
@@ -316,6 +326,7 @@ TEST_F(CqPost, IgnoreOverrunOverwrites)
 	EXPECT_FALSE(host.async_eq.poll());
 }
 
+// OHCA-CQ-D2
 TEST_F(CqPost, GarbageInTheConsumerIndexCountsAsFull)
 {
 	for (uint32_t i = 0; i < 8; i++)
@@ -341,6 +352,7 @@ TEST_F(CqPost, NoSuchCq)
 	EXPECT_FALSE(post_cqe(host.function(), 999, cqe));
 }
 
+// OHCA-CQ-D4 OHCA-CQ-D5
 TEST_F(CqPost, ArmNextFiresOncePerArming)
 {
 	post();
@@ -364,6 +376,7 @@ TEST_F(CqPost, ArmNextFiresOncePerArming)
 	EXPECT_EQ(host.counter(OHCA_COUNTER_COMPLETION_EVENTS), 2u);
 }
 
+// OHCA-CQ-D5
 TEST_F(CqPost, ArmSolicitedFiresForSolicitedAndErrors)
 {
 	cq.arm(OHCA_CQ_ARM_SOLICITED);
@@ -443,6 +456,7 @@ TEST_F(EqPost, OverrunIsReportedBeforeTheNextEvent) // OHCA-EQ-D3
 	EXPECT_EQ(host.async_eq.poll()->number, 99u);
 }
 
+// OHCA-EQ-D9
 TEST_F(EqPost, CompletionEventsWaitForRoom)
 {
 	host.completion_eq = host.create_eq(OHCA_EQ_COMPLETION, 2, 1); // two entries

@@ -85,6 +85,7 @@ TEST_F(ScanTest, SummaryWithoutNotifyBitsAndTheOtherWayRound)
 	EXPECT_EQ(bad(), 1u);
 }
 
+// OHCA-DB-D10
 TEST_F(ScanTest, OnlyLivePagesAreScanned)
 {
 	std::memset(static_cast<void *>(&host.uar(5)), 0xff, OHCA_UAR_SIZE);

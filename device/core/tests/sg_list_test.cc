@@ -121,6 +121,7 @@ TEST_F(SgListTest, CopiesToAndFromPlainBytes)
 	}
 }
 
+// OHCA-MEM-D5
 TEST_F(SgListTest, NeverLeavesTheRanges)
 {
 	std::vector<std::byte> bytes(100);
@@ -152,6 +153,7 @@ TEST_F(SgListTest, OverlapWithinAPieceActsLikeMemmove)
 	}
 }
 
+// OHCA-MEM-D8
 TEST_F(SgListTest, TellsWhichSideIsGone)
 {
 	std::vector<std::byte> bytes(100);

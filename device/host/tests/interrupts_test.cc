@@ -35,6 +35,7 @@ TEST_F(Interrupts, AreDelivered)
 	EXPECT_EQ(table.pending(), 0u);
 }
 
+// OHCA-PCI-D8
 TEST_F(Interrupts, AreLatchedWithoutAnEventfd)
 {
 	table.raise(2);
@@ -44,6 +45,7 @@ TEST_F(Interrupts, AreLatchedWithoutAnEventfd)
 	EXPECT_EQ(table.pending(), 0u);
 }
 
+// OHCA-PCI-D8
 TEST_F(Interrupts, AreLatchedWhileMasked)
 {
 	const UniqueFd fd = connect(0);
@@ -56,6 +58,7 @@ TEST_F(Interrupts, AreLatchedWhileMasked)
 	EXPECT_EQ(count(fd), 0u);
 }
 
+// OHCA-PCI-D8
 TEST_F(Interrupts, AreLatchedAgainAfterTheEventfdIsTakenAway)
 {
 	const UniqueFd fd = connect(1);

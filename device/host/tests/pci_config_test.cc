@@ -33,6 +33,7 @@ uint32_t find_capability(const PciConfig &config, uint8_t id)
 	return 0;
 }
 
+// OHCA-PCI-D1
 TEST(PciConfig, IdentifiesTheFunction)
 {
 	const PciConfig config(32, 1 << 22);
@@ -44,6 +45,7 @@ TEST(PciConfig, IdentifiesTheFunction)
 	EXPECT_TRUE(get<uint16_t>(config, PCI_STATUS) & PCI_STATUS_CAP_LIST);
 }
 
+// OHCA-PCI-D2
 TEST(PciConfig, CapabilityListHasPmExpressAndMsix)
 {
 	const PciConfig config(32, 1 << 22);
@@ -59,6 +61,7 @@ TEST(PciConfig, CapabilityListHasPmExpressAndMsix)
 	EXPECT_EQ(ids, (std::vector<uint8_t>{PCI_CAP_ID_PM, PCI_CAP_ID_EXP, PCI_CAP_ID_MSIX}));
 }
 
+// OHCA-PCI-D7
 TEST(PciConfig, MsixDescribesTheControlBar)
 {
 	PciConfig config(33, 1 << 22);
@@ -71,6 +74,7 @@ TEST(PciConfig, MsixDescribesTheControlBar)
 	EXPECT_EQ(get<uint16_t>(config, msix + PCI_MSIX_FLAGS), 32 | PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL);
 }
 
+// OHCA-PCI-D5 OHCA-PCI-D6
 TEST(PciConfig, BarsTellTheirSize)
 {
 	PciConfig config(32, uint64_t{1} << 33);
@@ -100,6 +104,7 @@ TEST(PciConfig, OnlyDocumentedBitsCanBeWritten)
 	EXPECT_FALSE(config.bus_master());
 }
 
+// OHCA-PCI-D3
 TEST(PciConfig, FlrIsReportedAndNotKept)
 {
 	PciConfig config(32, 1 << 22);

@@ -31,6 +31,7 @@ struct Registers : testing::Test {
 	}
 };
 
+// OHCA-REG-D1 OHCA-REG-D6
 TEST_F(Registers, DescribeTheDevice)
 {
 	EXPECT_EQ(get(OHCA_REGS_MAGIC_OFF), uint32_t{OHCA_MAGIC});
@@ -65,6 +66,7 @@ TEST_F(Registers, EnableTakesWhatTheDriverWrote)
 	EXPECT_EQ(get(OHCA_REGS_STATUS_OFF), uint32_t{OHCA_STATUS_READY | OHCA_STATUS_ENABLED});
 }
 
+// OHCA-REG-D7
 TEST_F(Registers, ConfigurationIsFrozenByEnable)
 {
 	put(OHCA_REGS_DRIVER_FEATURES_OFF, 1);
@@ -76,6 +78,7 @@ TEST_F(Registers, ConfigurationIsFrozenByEnable)
 	EXPECT_EQ(put(OHCA_REGS_CONTROL_OFF, OHCA_CONTROL_ENABLE), Action::kNone) << "it is enabled already";
 }
 
+// OHCA-REG-D9 OHCA-RST-D5
 TEST_F(Registers, ResetForgetsAndCounts)
 {
 	put(OHCA_REGS_DRIVER_FEATURES_OFF, 1);
@@ -90,6 +93,7 @@ TEST_F(Registers, ResetForgetsAndCounts)
 	EXPECT_EQ(get(OHCA_REGS_DRIVER_FEATURES_OFF), 0u) << "a write during the reset is lost";
 }
 
+// OHCA-RST-D8 OHCA-RST-D11
 TEST_F(Registers, RefusedEnableIsAFailureWithReason)
 {
 	put(OHCA_REGS_CONTROL_OFF, OHCA_CONTROL_ENABLE);
@@ -113,6 +117,7 @@ TEST_F(Registers, FirstFailureIsKept)
 		  uint32_t{OHCA_STATUS_READY | OHCA_STATUS_ENABLED | OHCA_STATUS_FAILED});
 }
 
+// OHCA-RST-D1
 TEST_F(Registers, AnswersThatComeTooLateAreIgnored)
 {
 	registers.finish_reset();
@@ -121,6 +126,7 @@ TEST_F(Registers, AnswersThatComeTooLateAreIgnored)
 	EXPECT_EQ(get(OHCA_REGS_STATUS_OFF), uint32_t{OHCA_STATUS_READY});
 }
 
+// OHCA-REG-D3 OHCA-REG-D4 OHCA-REG-D8
 TEST_F(Registers, OddAccessesDoNothing)
 {
 	const std::byte bytes[8] = {std::byte{1}};
@@ -133,6 +139,7 @@ TEST_F(Registers, OddAccessesDoNothing)
 	EXPECT_EQ(get(OHCA_REGS_MAGIC_OFF), uint32_t{OHCA_MAGIC});
 }
 
+// OHCA-REG-D2
 TEST_F(Registers, SixtyFourBitAccessIsTwoRegisters)
 {
 	const uint64_t address = 0x1234'5678'9abc'd000;

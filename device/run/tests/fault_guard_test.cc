@@ -32,6 +32,7 @@ struct FaultGuard : testing::Test {
 	}
 };
 
+// OHCA-MEM-D8
 TEST_F(FaultGuard, ATruncatedFileIsSurvivedAndCounted)
 {
 	ASSERT_TRUE(fault_guard::add(memory, kSize));

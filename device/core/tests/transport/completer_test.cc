@@ -29,6 +29,7 @@ protected:
 	}
 };
 
+// OHCA-SQ-D7 OHCA-RC-D3
 TEST_F(Completer, OneAckCompletesSeveralInOrder)
 {
 	for (int i = 0; i < 3; i++)
@@ -41,6 +42,7 @@ TEST_F(Completer, OneAckCompletesSeveralInOrder)
 	EXPECT_EQ(poll_timeout(*qp), kNever);
 }
 
+// OHCA-SQ-D6
 TEST_F(Completer, UnsignaledRequestsCompleteSilently)
 {
 	SendRequest unsignaled = write(1);
@@ -93,6 +95,7 @@ TEST_F(Completer, AckOfUntransmittedPartIsAGhost)
 	expect(1, part(SegmentKind::kWrite, kSqPsn + 1, false, false));
 }
 
+// OHCA-RC-D3
 TEST_F(Completer, AckWithinAMessageCompletesNothing)
 {
 	post(write(600));
@@ -106,6 +109,7 @@ TEST_F(Completer, AckWithinAMessageCompletesNothing)
 	expect_send(0);
 }
 
+// OHCA-ERR-D1
 TEST_F(Completer, NakCodesBecomeStatuses)
 {
 	const std::pair<uint8_t, uint8_t> codes[] = {
@@ -133,6 +137,7 @@ TEST_F(Completer, NakCodesBecomeStatuses)
 	}
 }
 
+// OHCA-RC-D17
 TEST_F(Completer, ReadDataIsScattered)
 {
 	const Bytes data = pattern(600, 3);
@@ -194,6 +199,7 @@ TEST_F(Completer, LostReadResponseIsRequestedAgain)
 	EXPECT_EQ(bytes_at(0, 600), data);
 }
 
+// OHCA-RC-D1
 TEST_F(Completer, DuplicateReadResponseIsIgnored)
 {
 	post(read(300));
@@ -205,6 +211,7 @@ TEST_F(Completer, DuplicateReadResponseIsIgnored)
 	EXPECT_EQ(bytes_at(0, 256), pattern(256, 1));
 }
 
+// OHCA-RC-D3
 TEST_F(Completer, AckBehindAReadImpliesItsLoss)
 {
 	post(write(1));
@@ -252,6 +259,7 @@ TEST_F(Completer, WrongLengthOfReadResponseBreaks)
 	expect_broken();
 }
 
+// OHCA-RC-D15
 TEST_F(Completer, TooMuchReadDataBreaks)
 {
 	post(read(100));
@@ -277,6 +285,7 @@ TEST_F(Completer, ReadDataForAWriteBreaks)
 	expect_send(0, OHCA_CQE_STATUS_BAD_RESPONSE);
 }
 
+// OHCA-RC-D17
 TEST_F(Completer, AtomicResultIsStored)
 {
 	post(fetch_add(1));
@@ -298,6 +307,7 @@ TEST_F(Completer, LostAtomicAnswerIsRequestedAgain)
 	expect_no_completion();
 }
 
+// OHCA-MEM-D6
 TEST_F(Completer, BufferThatVanishesBeforeTheAnswerFails)
 {
 	post(read(8));
@@ -326,6 +336,7 @@ TEST_F(Completer, UnreadableReadDataIsReported)
 	EXPECT_EQ(int{qp->state}, OHCA_QP_STATE_RTS);
 }
 
+// OHCA-CQ-D3
 TEST_F(Completer, CqOverrunTakesTheQueuePairWithIt)
 {
 	QpOptions options;

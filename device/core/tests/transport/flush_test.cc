@@ -13,6 +13,7 @@ protected:
 	}
 };
 
+// OHCA-ERR-D3 OHCA-QP-D3
 TEST_F(Flush, BothQueuesInOrder)
 {
 	for (uint32_t i = 0; i < 3; i++) {
@@ -31,6 +32,7 @@ TEST_F(Flush, BothQueuesInOrder)
 	expect_no_event();
 }
 
+// OHCA-ERR-D2
 TEST_F(Flush, OutstandingBeforePosted)
 {
 	post(write(1));
@@ -55,6 +57,7 @@ TEST_F(Flush, ReceiveInUseComesFirst)
 	expect_no_completion();
 }
 
+// OHCA-ERR-D3
 TEST_F(Flush, DoorbellFlushesWhatIsPostedLater)
 {
 	to(OHCA_QP_STATE_ERR);
@@ -65,6 +68,7 @@ TEST_F(Flush, DoorbellFlushesWhatIsPostedLater)
 	expect_receive(5, OHCA_CQE_STATUS_FLUSHED);
 }
 
+// OHCA-ERR-D6
 TEST_F(Flush, TimerFlushesReceivesThatArePostedLater)
 {
 	to(OHCA_QP_STATE_ERR);
@@ -138,6 +142,7 @@ TEST_F(Flush, ApplicationsErrorDropsAnswers)
 	expect_nothing(0);
 }
 
+// OHCA-RC-D11
 TEST_F(Flush, NothingIsReceivedInError)
 {
 	post_receive(1, 8);
@@ -167,6 +172,7 @@ TEST_F(Flush, FullCqDoesNotStopIt)
 	expect_no_event();
 }
 
+// OHCA-ERR-D3
 TEST_F(Flush, MalformedRequestsAreFlushedToo)
 {
 	host.post_send(*qp, message(0x77, 8));

@@ -14,6 +14,7 @@ protected:
 	}
 };
 
+// OHCA-QP-D5
 TEST_F(QpState, NothingIsSentBeforeRts)
 {
 	QpOptions options;
@@ -32,6 +33,7 @@ TEST_F(QpState, NothingIsSentBeforeRts)
 	expect(0, request(SegmentKind::kWrite, kSqPsn + 1));
 }
 
+// OHCA-QP-D4
 TEST_F(QpState, SqdFinishesTheMessageUnderWay)
 {
 	post(write(600));
@@ -54,6 +56,7 @@ TEST_F(QpState, SqdFinishesTheMessageUnderWay)
 	expect(2, request(SegmentKind::kWrite, kSqPsn + 4));
 }
 
+// OHCA-QP-D4
 TEST_F(QpState, SqdOfAnIdleQueueIsDrainedAtOnce)
 {
 	to(OHCA_QP_STATE_SQD);
@@ -62,6 +65,7 @@ TEST_F(QpState, SqdOfAnIdleQueueIsDrainedAtOnce)
 	expect_no_event();
 }
 
+// OHCA-QP-D4
 TEST_F(QpState, SqdReportsOnlyOnRequest)
 {
 	qp->attributes.sq_drained_event = 0;
@@ -70,6 +74,7 @@ TEST_F(QpState, SqdReportsOnlyOnRequest)
 	EXPECT_EQ(qp->requester.draining, 0);
 }
 
+// OHCA-QP-D4
 TEST_F(QpState, SqdStillRetransmits)
 {
 	post(write(1));
@@ -82,6 +87,7 @@ TEST_F(QpState, SqdStillRetransmits)
 	expect_event(OHCA_EVENT_SQ_DRAINED);
 }
 
+// OHCA-QP-D4
 TEST_F(QpState, SqdKeepsAFetchedRequest)
 {
 	SendRequest fenced = write(1);
@@ -116,6 +122,7 @@ TEST_F(QpState, AttributesMayChangeInRts)
 	expect_send(0);
 }
 
+// OHCA-QP-D2
 TEST_F(QpState, ResetForgetsEverything)
 {
 	post(write(1));

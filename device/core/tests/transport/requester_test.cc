@@ -6,6 +6,7 @@ namespace {
 
 using Requester = RcScript;
 
+// OHCA-RC-D2
 TEST_F(Requester, CutsMessagesAtThePathMtu)
 {
 	ready();
@@ -23,6 +24,7 @@ TEST_F(Requester, CutsMessagesAtThePathMtu)
 	expect_nothing(0);
 }
 
+// OHCA-RC-D2
 TEST_F(Requester, CountsPacketsInLargeSegments)
 {
 	ready();
@@ -68,6 +70,7 @@ TEST_F(Requester, EmptyMessagesAreOnePacket)
 	EXPECT_EQ(got.dma_length, 0u);
 }
 
+// OHCA-SQ-D4
 TEST_F(Requester, GathersThirtyElements)
 {
 	SendRequest gathered = message(OHCA_WR_SEND, 0);
@@ -87,6 +90,7 @@ TEST_F(Requester, GathersThirtyElements)
 	EXPECT_EQ(got_payload, expected);
 }
 
+// OHCA-GEN-D3
 TEST_F(Requester, KeepsInlineDataForRetransmission)
 {
 	ready();
@@ -152,6 +156,7 @@ TEST_F(Requester, AtomicsCarryTheirOperands)
 	EXPECT_EQ(got.operand, 3u);
 }
 
+// OHCA-RC-D2
 TEST_F(Requester, ReadsTakeThePsnsOfTheirResponses)
 {
 	ready();
@@ -162,6 +167,7 @@ TEST_F(Requester, ReadsTakeThePsnsOfTheirResponses)
 	expect(0, request(SegmentKind::kWrite, kSqPsn + 3));
 }
 
+// OHCA-RC-D4
 TEST_F(Requester, LimitsOutstandingReadsAndAtomics)
 {
 	ready();
@@ -178,6 +184,7 @@ TEST_F(Requester, LimitsOutstandingReadsAndAtomics)
 	expect(1, request(SegmentKind::kFetchAdd, kSqPsn + 2));
 }
 
+// OHCA-ERR-D1
 TEST_F(Requester, RefusesReadsWithoutDepth)
 {
 	ready();
@@ -195,6 +202,7 @@ TEST_F(Requester, RefusesReadsWithoutDepth)
 	expect_broken();
 }
 
+// OHCA-SQ-D8
 TEST_F(Requester, FenceWaitsForReads)
 {
 	ready();
@@ -261,6 +269,7 @@ TEST_F(Requester, PsnsWrap)
 	expect_send(1);
 }
 
+// OHCA-ERR-D2 OHCA-MEM-D4
 TEST_F(Requester, BadLocalKeyFailsInItsTurn)
 {
 	ready();
@@ -281,6 +290,7 @@ TEST_F(Requester, BadLocalKeyFailsInItsTurn)
 	expect_broken();
 }
 
+// OHCA-MEM-D6
 TEST_F(Requester, KeyThatVanishesWithinAMessageFails)
 {
 	ready();
@@ -303,6 +313,7 @@ TEST_F(Requester, ReadsNeedALocalBufferThatMayBeWritten)
 	EXPECT_EQ(completion.vendor_error, uint32_t{OHCA_VENDOR_ERROR_KEY_ACCESS});
 }
 
+// OHCA-ERR-D2
 TEST_F(Requester, MalformedRequestFails)
 {
 	ready();
@@ -312,6 +323,7 @@ TEST_F(Requester, MalformedRequestFails)
 	expect_broken();
 }
 
+// OHCA-SQ-D9
 TEST_F(Requester, ProducerBeyondTheRingIsFatal)
 {
 	ready();
@@ -322,6 +334,7 @@ TEST_F(Requester, ProducerBeyondTheRingIsFatal)
 	expect_broken();
 }
 
+// OHCA-MEM-D8
 TEST_F(Requester, UnreadablePayloadFailsInItsTurn)
 {
 	ready();
@@ -339,6 +352,7 @@ TEST_F(Requester, UnreadablePayloadFailsInItsTurn)
 	EXPECT_EQ(completion.vendor_error, uint32_t{OHCA_VENDOR_ERROR_DMA});
 }
 
+// OHCA-SQ-D6
 TEST_F(Requester, SignalAllSignalsEverything)
 {
 	QpOptions options;

@@ -35,6 +35,7 @@ TEST_F(ResponderRead, DataIsCutAtThePathMtu)
 	expect(1, want_ack(kRqPsn + 3));
 }
 
+// OHCA-MEM-D4
 TEST_F(ResponderRead, EmptyReadNeedsNoKey)
 {
 	Segment empty = incoming_read(kRqPsn, 0);
@@ -70,6 +71,7 @@ TEST_F(ResponderRead, RefusalComesAfterData)
 	expect_nothing(0);
 }
 
+// OHCA-ERR-D1 OHCA-RC-D12
 TEST_F(ResponderRead, WrongKeyIsAnAccessError)
 {
 	Segment bad = incoming_read(kRqPsn, 4);
@@ -80,6 +82,7 @@ TEST_F(ResponderRead, WrongKeyIsAnAccessError)
 	expect_broken();
 }
 
+// OHCA-MEM-D6
 TEST_F(ResponderRead, KeyThatVanishesBeforeTheDataIsAnAccessError)
 {
 	send(0, incoming_read(kRqPsn, 600));
@@ -92,6 +95,7 @@ TEST_F(ResponderRead, KeyThatVanishesBeforeTheDataIsAnAccessError)
 	expect_broken();
 }
 
+// OHCA-MEM-D8 OHCA-ERR-D1
 TEST_F(ResponderRead, UnreadableMemoryIsARemoteOperationError)
 {
 	send(0, incoming_read(kRqPsn, 600));
@@ -131,6 +135,7 @@ TEST_F(ResponderRead, DuplicateMayAskForTheRest)
 	expect_nothing(1);
 }
 
+// OHCA-RC-D15
 TEST_F(ResponderRead, DuplicateOfAnotherRangeIsDropped)
 {
 	send(0, incoming_read(kRqPsn, 300));
@@ -158,6 +163,7 @@ TEST_F(ResponderRead, DuplicateWhileAnsweringGoesBack)
 	expect_nothing(1);
 }
 
+// OHCA-RC-D8 OHCA-RC-D9
 TEST_F(ResponderRead, AtomicsAreCarriedOutOnce)
 {
 	host.store64(memory, 40);
@@ -190,6 +196,7 @@ TEST_F(ResponderRead, CompareAndSwap)
 	EXPECT_EQ(host.load64(memory), 7u);
 }
 
+// OHCA-RC-D13
 TEST_F(ResponderRead, MisalignedAtomicIsInvalid)
 {
 	send(0, incoming_add(kRqPsn, 1, 4));
@@ -198,6 +205,7 @@ TEST_F(ResponderRead, MisalignedAtomicIsInvalid)
 	expect_broken();
 }
 
+// OHCA-MEM-D4
 TEST_F(ResponderRead, AtomicNeedsTheRight)
 {
 	Segment bad = incoming_add(kRqPsn, 1);
@@ -219,6 +227,7 @@ TEST_F(ResponderRead, UnreachableAtomicIsARemoteOperationError)
 	expect_event(OHCA_EVENT_QP_FATAL);
 }
 
+// OHCA-ERR-D1
 TEST_F(ResponderRead, TooManyOutstandingIsInvalid)
 {
 	for (uint32_t i = 0; i < 4; i++)
@@ -232,6 +241,7 @@ TEST_F(ResponderRead, TooManyOutstandingIsInvalid)
 	expect(0, want_nak(kRqPsn + 4, kAethNakInvalidRequest));
 }
 
+// OHCA-RC-D13
 TEST_F(ResponderRead, NoDepthMeansNoReads)
 {
 	qp->attributes.max_dest_read_atomic = 0;

@@ -19,6 +19,7 @@ protected:
 	}
 };
 
+// OHCA-RQ-D2
 TEST_F(ResponderSend, FillsTheScatterList)
 {
 	const Bytes data = pattern(300, 1);
@@ -35,6 +36,7 @@ TEST_F(ResponderSend, FillsTheScatterList)
 	expect(0, want_ack(kRqPsn + 1));
 }
 
+// OHCA-RQ-D1
 TEST_F(ResponderSend, ReceivesAreUsedInOrder)
 {
 	for (uint32_t tag = 1; tag <= 3; tag++)
@@ -78,6 +80,7 @@ TEST_F(ResponderSend, EmptyMessageNeedsNoBuffer)
 	EXPECT_EQ(completion.byte_length, 0u);
 }
 
+// OHCA-RQ-D4
 TEST_F(ResponderSend, NoReceiveIsNotReady)
 {
 	send(0, incoming_send(kRqPsn, 4), pattern(4, 1));
@@ -93,6 +96,7 @@ TEST_F(ResponderSend, NoReceiveIsNotReady)
 	EXPECT_EQ(host.counter(OHCA_COUNTER_RNR_NAKS_SENT), 1u);
 }
 
+// OHCA-RC-D8
 TEST_F(ResponderSend, DuplicateIsNotDeliveredTwice)
 {
 	post_receive(1, 4);
@@ -104,6 +108,7 @@ TEST_F(ResponderSend, DuplicateIsNotDeliveredTwice)
 	expect(1, want_ack(kRqPsn));
 }
 
+// OHCA-ERR-D1
 TEST_F(ResponderSend, BufferTooSmall)
 {
 	post_receive(1, 99);
@@ -126,6 +131,7 @@ TEST_F(ResponderSend, BufferTooSmallForALaterPacket)
 	expect(0, want_nak(kRqPsn + 1, kAethNakInvalidRequest));
 }
 
+// OHCA-RQ-D5
 TEST_F(ResponderSend, BadLocalKey)
 {
 	host.post_receive(*qp, 1, {{memory, 100, key ^ 1}});
@@ -150,6 +156,7 @@ TEST_F(ResponderSend, UnusedElementsAreNotChecked)
 	expect_receive(1);
 }
 
+// OHCA-RQ-D5
 TEST_F(ResponderSend, MalformedReceiveRequest)
 {
 	host.post_receive(*qp, 1, {{memory, 100, key}});
@@ -159,6 +166,7 @@ TEST_F(ResponderSend, MalformedReceiveRequest)
 	expect(0, want_nak(kRqPsn, kAethNakRemoteOperation));
 }
 
+// OHCA-RQ-D6
 TEST_F(ResponderSend, ProducerBeyondTheRingIsFatal)
 {
 	host.record(*qp).rq_producer = 1000;
@@ -177,6 +185,7 @@ TEST_F(ResponderSend, BrokenMessageCompletesItsReceiveInError)
 	expect(0, want_nak(kRqPsn + 1, kAethNakInvalidRequest));
 }
 
+// OHCA-ERR-D1
 TEST_F(ResponderSend, InvalidationOfAnOrdinaryKeyIsRefused)
 {
 	post_receive(1, 4);

@@ -77,6 +77,7 @@ TEST_F(Responder, WriteInSeveralPackets)
 	EXPECT_EQ(bytes_at(10, 600), data);
 }
 
+// OHCA-RC-D2
 TEST_F(Responder, OneSegmentMayBeManyPackets)
 {
 	send(0, incoming_write(kRqPsn, 1000), pattern(1000, 3));
@@ -84,6 +85,7 @@ TEST_F(Responder, OneSegmentMayBeManyPackets)
 	EXPECT_EQ(bytes_at(0, 1000), pattern(1000, 3));
 }
 
+// OHCA-RC-D10
 TEST_F(Responder, LostPacketGivesOneNak)
 {
 	send(0, incoming_write(kRqPsn, 1), pattern(1, 1));
@@ -104,6 +106,7 @@ TEST_F(Responder, LostPacketGivesOneNak)
 	EXPECT_EQ(host.counter(OHCA_COUNTER_OUT_OF_SEQUENCE), 4u);
 }
 
+// OHCA-RC-D8
 TEST_F(Responder, DuplicateWriteIsAcknowledgedNotCarriedOut)
 {
 	send(0, incoming_write(kRqPsn, 4), pattern(4, 1));
@@ -183,6 +186,7 @@ TEST_F(Responder, AnotherOperationWithinAMessageIsInvalid)
 	expect_event(OHCA_EVENT_QP_REQUEST_ERROR);
 }
 
+// OHCA-ERR-D1
 TEST_F(Responder, OperationsMustBeEnabled)
 {
 	const SegmentKind kinds[] = {SegmentKind::kWrite, SegmentKind::kReadRequest, SegmentKind::kCompareSwap,
@@ -205,6 +209,7 @@ TEST_F(Responder, OperationsMustBeEnabled)
 	}
 }
 
+// OHCA-ERR-D1
 TEST_F(Responder, WrongKeyIsAnAccessError)
 {
 	Segment bad = incoming_write(kRqPsn, 4);
@@ -214,6 +219,7 @@ TEST_F(Responder, WrongKeyIsAnAccessError)
 	EXPECT_EQ(bytes_at(0, 4), Bytes(4));
 }
 
+// OHCA-MEM-D4
 TEST_F(Responder, KeyOfAnotherPdIsAnAccessError)
 {
 	Segment bad = incoming_write(kRqPsn, 4);
@@ -230,6 +236,7 @@ TEST_F(Responder, KeyWithoutTheRightIsAnAccessError)
 	expect_access();
 }
 
+// OHCA-RC-D12
 TEST_F(Responder, RangeBeyondTheKeyIsAnAccessErrorAtTheFirstPacket)
 {
 	Segment bad = incoming_write(kRqPsn, 600, (1 << 20) - 300);
@@ -240,6 +247,7 @@ TEST_F(Responder, RangeBeyondTheKeyIsAnAccessErrorAtTheFirstPacket)
 	EXPECT_EQ(bytes_at((1 << 20) - 300, 256), Bytes(256));
 }
 
+// OHCA-MEM-D6
 TEST_F(Responder, KeyThatVanishesWithinAMessageIsAnAccessError)
 {
 	Segment first = incoming_write(kRqPsn, 600);
@@ -263,6 +271,7 @@ TEST_F(Responder, EmptyWriteNeedsNoKey)
 	expect(0, want_ack(kRqPsn));
 }
 
+// OHCA-RC-D15
 TEST_F(Responder, MoreDataThanAnnouncedIsInvalid)
 {
 	send(0, incoming_write(kRqPsn, 4), pattern(5, 1));
@@ -323,6 +332,7 @@ TEST_F(Responder, AnnouncingMoreThanTwoGibibytesIsInvalid)
 	expect_invalid();
 }
 
+// OHCA-RQ-D1
 TEST_F(Responder, WriteWithImmediateUsesAReceive)
 {
 	post_receive(42, 0);
@@ -374,6 +384,7 @@ TEST_F(Responder, UnreadablePayloadChangesNothing)
 	expect(1, want_ack(kRqPsn));
 }
 
+// OHCA-MEM-D8
 TEST_F(Responder, UnwritableTargetIsARemoteOperationError)
 {
 	Segment segment = incoming_write(kRqPsn, 8);
@@ -383,6 +394,7 @@ TEST_F(Responder, UnwritableTargetIsARemoteOperationError)
 	expect_refused(kRqPsn, kAethNakRemoteOperation, OHCA_EVENT_QP_FATAL);
 }
 
+// OHCA-RC-D11
 TEST_F(Responder, StrangersAreDropped)
 {
 	Segment segment = incoming_write(kRqPsn, 0);
@@ -392,6 +404,7 @@ TEST_F(Responder, StrangersAreDropped)
 	EXPECT_EQ(host.counter(OHCA_COUNTER_PACKETS_DROPPED), 1u);
 }
 
+// OHCA-RC-D11 OHCA-QP-D5
 TEST_F(Responder, NothingIsReceivedInInit)
 {
 	QpOptions options;
@@ -405,6 +418,7 @@ TEST_F(Responder, NothingIsReceivedInInit)
 	EXPECT_EQ(host.counter(OHCA_COUNTER_PACKETS_DROPPED), 1u);
 }
 
+// OHCA-RC-D14
 TEST_F(Responder, FirstMessageInRtrIsReported)
 {
 	QpOptions options;

@@ -52,6 +52,7 @@ TEST_F(Retransmit, SequenceNakGoesBackToItsPsn)
 	expect_send(1);
 }
 
+// OHCA-RC-D1
 TEST_F(Retransmit, LostAckIsRecoveredByTheTimer)
 {
 	post(write(1));
@@ -64,6 +65,7 @@ TEST_F(Retransmit, LostAckIsRecoveredByTheTimer)
 	EXPECT_EQ(host.counter(OHCA_COUNTER_ACK_TIMEOUTS), 1u);
 }
 
+// OHCA-RC-D5
 TEST_F(Retransmit, RetriesAreLimited)
 {
 	post(write(1));
@@ -82,6 +84,7 @@ TEST_F(Retransmit, RetriesAreLimited)
 	EXPECT_EQ(host.counter(OHCA_COUNTER_RETRY_EXCEEDED), 1u);
 }
 
+// OHCA-RC-D5
 TEST_F(Retransmit, RetryCountZeroFailsAtOnce)
 {
 	qp->attributes.retry_count = 0;
@@ -185,6 +188,7 @@ TEST_F(Retransmit, ImpliedNakCountsAsARetry)
 	expect_send(0, OHCA_CQE_STATUS_RETRY_EXCEEDED);
 }
 
+// OHCA-RC-D7
 TEST_F(Retransmit, RnrNakWaitsAndRepeats)
 {
 	post(message(OHCA_WR_SEND, 1));
@@ -203,6 +207,7 @@ TEST_F(Retransmit, RnrNakWaitsAndRepeats)
 		expect_send(i);
 }
 
+// OHCA-RC-D6
 TEST_F(Retransmit, RnrRetriesAreLimited)
 {
 	post(message(OHCA_WR_SEND, 1));
@@ -220,6 +225,7 @@ TEST_F(Retransmit, RnrRetriesAreLimited)
 	expect_broken();
 }
 
+// OHCA-RC-D6
 TEST_F(Retransmit, RnrRetrySevenIsWithoutLimit)
 {
 	qp->attributes.rnr_retry = 7;
