@@ -197,7 +197,7 @@ protected:
 		SendRequest request;
 		request.opcode = opcode;
 		if (length > 0)
-			request.sges = {{memory + offset, length, key}};
+			request.sges.push_back({memory + offset, length, key});
 		request.remote_address = 0x5000;
 		request.rkey = 0x77;
 		return request;

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// Applications and a driver that write garbage where the device reads, by
+// fixed seeds.  Whatever they do, the queue pairs of others go on and their
+// memory stays intact (design D7).
+#include <gtest/gtest.h>
+
+#include <random>
+#include <tuple>
+
+#include "core/tests/loopback.hh"
+
+namespace ohca::core::test {
+namespace {
+
+// A pair that writes and checks, to be run beside the hostile ones.
+class HealthyFlow {
+public:
+	HealthyFlow(Loopback &net, uint32_t index) : net_(net), host_(net[index])
+	{
+		cq_ = host_.create_cq(6);
+		FakeQpOptions options = net.qp_options(index);
+		options.send_cq = options.recv_cq = cq_.cqn;
+		options.uar = host_.create_uar();
+		a_ = host_.create_qp(options);
+		b_ = host_.create_qp(options);
+		host_.connect(a_, b_);
+		host_.connect(b_, a_);
+		memory_ = host_.allocate(8192);
+		key_ = host_.register_memory(net.pd(index), memory_, 8192);
+	}
+
+	void write_and_check(uint64_t value)
+	{
+		host_.at<uint64_t>(memory_) = value;
+		Loopback::write(a_, memory_, key_, memory_ + 4096, key_, 8);
+		a_.ring();
+		std::optional<ohca_cqe> cqe;
+		for (int pass = 0; pass < 1000 && !(cqe = cq_.poll()); pass++)
+			net_.engine.run(net_.now += 1000);
+		ASSERT_TRUE(cqe);
+		ASSERT_EQ(cqe->status, OHCA_CQE_STATUS_SUCCESS);
+		ASSERT_EQ(cqe->qpn, a_.qpn);
+		ASSERT_EQ(host_.at<uint64_t>(memory_ + 4096), value);
+	}
+
+private:
+	Loopback &net_;
+	FakeFunction &host_;
+	FakeCq cq_;
+	FakeQp a_, b_;
+	uint64_t memory_ = 0;
+	uint32_t key_ = 0;
+};
+
+struct Hostile : testing::TestWithParam<uint64_t> {
+	Hostile() : random(GetParam()), net(2) {}
+
+	// Mostly small numbers and near misses: those come past the first checks.
+	uint64_t odd_number()
+	{
+		switch (random() % 6) {
+		case 0: return random() % 4;
+		case 1: return random() % 100;
+		case 2: return uint64_t{0} - random() % 4;
+		case 3: return uint64_t{1} << (random() % 64);
+		case 4: return random() % (uint64_t{1} << 32);
+		default: return random();
+		}
+	}
+	void scribble(std::byte *bytes, size_t size)
+	{
+		for (uint64_t n = 1 + random() % 8; n; n--) {
+			size_t at = random() % (size / 8) * 8;
+			uint64_t value = odd_number();
+			std::memcpy(bytes + at, &value, 8);
+		}
+	}
+
+	std::mt19937_64 random;
+	Loopback net;
+};
+
+TEST_P(Hostile, ApplicationScribblesOverItsRings) // acceptance: garbage over its own rings and UAR page
+{
+	HealthyFlow same_function(net, 0), other_function(net, 1);
+	FakeFunction &host = net[0];
+	FakeCq cq = host.create_cq(4);
+	FakeQpOptions options = net.qp_options(0);
+	options.send_cq = options.recv_cq = cq.cqn;
+	options.uar = host.create_uar();
+	options.log_sq_depth = options.log_rq_depth = 3;
+	options.log_sq_stride = options.log_rq_stride = 7;
+	std::vector<FakeQp> qps;
+	uint64_t memory = host.allocate(8192);
+	uint32_t key = host.register_memory(net.pd(0), memory, 8192);
+	// Nothing of others may be touched: a canary behind it.
+	uint64_t canary = host.allocate(4096);
+	std::memset(host.host(canary), 0x5c, 4096);
+
+	for (int round = 0; round < 400; round++) {
+		if (qps.size() < 6) {
+			FakeQp a = host.create_qp(options), b = host.create_qp(options);
+			ConnectOptions o;
+			o.ack_timeout = 6;
+			o.retry_count = 1;
+			o.rnr_retry = 1;
+			host.connect(a, b, o);
+			host.connect(b, a, o);
+			qps.push_back(a);
+			qps.push_back(b);
+		}
+		FakeQp &qp = qps[random() % qps.size()];
+		// A good work request, perhaps damaged.
+		ohca_sge sge{.address = memory + random() % 8000, .length = static_cast<uint32_t>(random() % 200), .lkey = key};
+		ohca_sq_wqe wqe{};
+		wqe.opcode = static_cast<uint8_t>(1 + random() % 8);
+		wqe.flags = static_cast<uint8_t>(random() % 16);
+		wqe.remote_address = memory + random() % 9000;
+		wqe.rkey = key;
+		uint32_t index = qp.sq_producer;
+		qp.post_send(wqe, {&sge, 1});
+		if (random() % 2)
+			scribble(qp.sq_slot(index), 128);
+		qp.post_receive(static_cast<uint32_t>(random()), {&sge, 1});
+		if (random() % 4 == 0)
+			scribble(qp.rq_slot(qp.rq_producer - 1), 128);
+		if (random() % 8 == 0)
+			scribble(reinterpret_cast<std::byte *>(&qp.record()), 64);
+		if (random() % 8 == 0)
+			scribble(reinterpret_cast<std::byte *>(&cq.record()), 64);
+		if (random() % 4 == 0)
+			scribble(reinterpret_cast<std::byte *>(&host.uar(options.uar)), OHCA_UAR_SIZE);
+		qp.ring();
+		net.advance(random() % 1'000'000);
+		while (cq.poll())
+			;
+		if (random() % 3 == 0) {
+			size_t which = random() % qps.size();
+			FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_QP, qps[which].qpn));
+			qps.erase(qps.begin() + static_cast<ptrdiff_t>(which));
+			if (qps.empty() || host.function().context().cq(cq.cqn)->overrun) {
+				for (FakeQp &each : qps)
+					FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_QP, each.qpn));
+				qps.clear();
+				FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_CQ, cq.cqn));
+				cq = host.create_cq(4);
+				options.send_cq = options.recv_cq = cq.cqn;
+			}
+		}
+		while (host.async_eq.poll())
+			;
+		while (host.completion_eq.poll())
+			;
+		ASSERT_NO_FATAL_FAILURE(same_function.write_and_check(random()));
+		ASSERT_NO_FATAL_FAILURE(other_function.write_and_check(random()));
+		ASSERT_TRUE(host.function().running());
+	}
+	for (uint64_t at = 0; at < 4096; at++)
+		ASSERT_EQ(host.at<uint8_t>(canary + at), 0x5c);
+}
+
+TEST_P(Hostile, DriverSendsOddCommands) // acceptance: garbage in the command ring, oversized create
+{
+	HealthyFlow other(net, 1);
+	FakeFunction &host = net[0];
+	for (int round = 0; round < 1500; round++) {
+		static constexpr uint16_t kOpcodes[] = {
+			OHCA_CMD_SET_PORT,   OHCA_CMD_SET_GID,     OHCA_CMD_CREATE_EQ,   OHCA_CMD_DESTROY_EQ,
+			OHCA_CMD_CREATE_UAR, OHCA_CMD_DESTROY_UAR, OHCA_CMD_CREATE_PD,   OHCA_CMD_DESTROY_PD,
+			OHCA_CMD_CREATE_MKEY, OHCA_CMD_DESTROY_MKEY, OHCA_CMD_CREATE_CQ, OHCA_CMD_DESTROY_CQ,
+			OHCA_CMD_CREATE_QP,  OHCA_CMD_MODIFY_QP,   OHCA_CMD_QUERY_QP,    OHCA_CMD_DESTROY_QP,
+		};
+		static constexpr uint32_t kInputs[] = {8, 32, 32, 8, 0, 8, 0, 8, 56, 8, 32, 8, 56, 80, 8, 8};
+		size_t which = random() % std::size(kOpcodes);
+		std::byte input[128];
+		// Fields of every size with odd numbers in them.
+		for (size_t at = 0; at < sizeof(input);) {
+			size_t size = size_t{1} << (random() % 4);
+			if (at + size > sizeof(input))
+				break;
+			uint64_t value = odd_number();
+			std::memcpy(input + at, &value, size);
+			at += size;
+		}
+		if (random() % 2) {
+			// A page list that may be all right.
+			ohca_page_list list = host.contiguous(host.options().bus_base + random() % 0x10000 * 64, 1 << 20);
+			list.levels = static_cast<uint8_t>(random() % 3);
+			list.first_page_offset = random() % 2 ? 0 : odd_number();
+			std::memcpy(input, &list, sizeof(list));
+		}
+		std::byte output[4096];
+		host.execute(kOpcodes[which], input, kInputs[which], output, 256);
+		net.advance(random() % 100'000);
+		ASSERT_TRUE(host.function().running());
+		if (round % 50 == 0) {
+			ASSERT_NO_FATAL_FAILURE(other.write_and_check(random()));
+		}
+	}
+	net.engine.reset(0);
+	ASSERT_NO_FATAL_FAILURE(other.write_and_check(1));
+}
+
+TEST_P(Hostile, MemoryVanishes) // OHCA-MEM-D8: unmapped under the queues
+{
+	HealthyFlow other(net, 1);
+	FakeFunction &host = net[0];
+	auto [a, b] = net.connected_pair(0, 0);
+	uint64_t memory = host.allocate(1 << 20);
+	uint32_t key = host.register_memory(net.pd(0), memory, 1 << 20);
+	std::byte *base = host.host(host.options().bus_base);
+	for (int round = 0; round < 300; round++) {
+		uint64_t hole = random() % (host.options().memory_size / 4096 / 8) * 4096;
+		host.dma.unmap(host.options().bus_base + hole, 4096 * (1 + random() % 64));
+		Loopback::write(a, memory, key, memory + (1 << 19), key, 1 << 19);
+		a.ring();
+		net.advance(10'000'000);
+		net.cq(0).poll();
+		host.dma.clear();
+		host.dma.map(host.options().bus_base, host.options().memory_size, base, true);
+		ASSERT_NO_FATAL_FAILURE(other.write_and_check(random()));
+		if (host.function().context().qp(a.qpn)->state == OHCA_QP_STATE_ERR || a.sq_producer > 50) {
+			FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_QP, a.qpn));
+			FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_QP, b.qpn));
+			if (host.function().context().cq(net.cq(0).cqn)->overrun) {
+				net.cq(0) = host.create_cq(10);
+			}
+			std::tie(a, b) = net.connected_pair(0, 0);
+		}
+		while (host.async_eq.poll())
+			;
+	}
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Hostile, testing::Range<uint64_t>(1, 9));
+
+} // namespace
+} // namespace ohca::core::test
