@@ -175,7 +175,7 @@ void Flow::plan_atomic(SendRequest &request, PostedSend &send)
 
 	send.slot_offset = (send.index & ((1u << options_.log_sq_depth) - 1)) * slot_size_;
 	send.length = 8;
-	request.sges = {{staging_.address() + send.slot_offset, 8, staging_.key()}};
+	request.sges.push_back({staging_.address() + send.slot_offset, 8, staging_.key()});
 	if (break_local_key_) {
 		request.sges[0].lkey ^= 0x100;
 		break_local_key_ = false;

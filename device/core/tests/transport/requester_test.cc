@@ -62,7 +62,7 @@ TEST_F(Requester, EmptyMessagesAreOnePacket)
 	ready();
 	post(message(OHCA_WR_SEND, 0));
 	SendRequest wrong_key = message(OHCA_WR_WRITE, 0);
-	wrong_key.sges = {{memory, 0, 0xdead}}; // an empty element needs no key
+	wrong_key.sges.push_back({memory, 0, 0xdead}); // an empty element needs no key
 	post(wrong_key);
 	expect(0, request(SegmentKind::kSend, kSqPsn));
 	EXPECT_EQ(got.payload_length, 0u);
