@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef KVERBS_H
+#define KVERBS_H
+
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/types.h>
+
+#include <rdma/ib_verbs.h>
+
+#define KV_BUFFER_SIZE	65536
+#define KV_DEPTH	64
+#define KV_INLINE	128
+#define KV_SGE		4
+
+/* Two connected queue pairs on one device, and a buffer for each. */
+struct kv_pair {
+	struct ib_device *device;
+	struct ib_pd *pd;
+	struct ib_mr *mr;		/* all of memory, all rights */
+	struct ib_cq *cq[2];
+	struct ib_qp *qp[2];
+	u8 *buffer[2];
+	dma_addr_t dma[2];
+	atomic_t events[2];		/* completion events of each CQ */
+	enum ib_qp_state state[2];
+};
+
+/* A failed expectation ends the function with -EBADE and says where. */
+#define KV_CHECK(condition)						\
+	do {								\
+		if (!(condition)) {					\
+			pr_err("kverbs: %s:%d: %s\n", __func__,		\
+			       __LINE__, #condition);			\
+			return -EBADE;					\
+		}							\
+	} while (0)
+
+int kv_pair_open(struct kv_pair *pair, struct ib_device *device);
+void kv_pair_close(struct kv_pair *pair);
+int kv_pair_create_qps(struct kv_pair *pair);
+void kv_pair_destroy_qps(struct kv_pair *pair);
+int kv_pair_connect(struct kv_pair *pair);
+int kv_fill_ah(struct ib_device *device, struct rdma_ah_attr *ah);
+struct ib_sge kv_sge(struct kv_pair *pair, int side, u32 offset, u32 length);
+int kv_poll(struct ib_cq *cq, struct ib_wc *wc);
+
+int kv_run_tests(struct ib_device *device);
+
+struct kv_traffic;
+struct kv_traffic *kv_traffic_start(struct ib_device *device);
+void kv_traffic_stop(struct kv_traffic *traffic);
+
+#endif /* KVERBS_H */

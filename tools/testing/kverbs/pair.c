@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* A pair of kernel queue pairs that talk to each other. */
+
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+
+#include <rdma/ib_cache.h>
+
+#include "kverbs.h"
+
+#define KV_PORT		1
+#define KV_GID_INDEX	0
+#define KV_POLL_MS	10000
+
+static void kv_completion_event(struct ib_cq *cq, void *context)
+{
+	atomic_inc(context);
+}
+
+static int kv_open_mr(struct kv_pair *pair)
+{
+	pair->mr = pair->device->ops.get_dma_mr(pair->pd, IB_ACCESS_LOCAL_WRITE |
+						IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE |
+						IB_ACCESS_REMOTE_ATOMIC);
+	if (IS_ERR(pair->mr))
+		return PTR_ERR(pair->mr);
+	pair->mr->device = pair->device;
+	pair->mr->pd = pair->pd;
+	return 0;
+}
+
+static int kv_open_side(struct kv_pair *pair, int side)
+{
+	struct ib_cq_init_attr attr = { .cqe = 2 * KV_DEPTH, .comp_vector = side };
+
+	pair->buffer[side] = dma_alloc_coherent(pair->device->dma_device, KV_BUFFER_SIZE,
+						&pair->dma[side], GFP_KERNEL);
+	if (!pair->buffer[side])
+		return -ENOMEM;
+	attr.comp_vector %= pair->device->num_comp_vectors;
+	pair->cq[side] = ib_create_cq(pair->device, kv_completion_event, NULL,
+				      &pair->events[side], &attr);
+	return PTR_ERR_OR_ZERO(pair->cq[side]);
+}
+
+int kv_pair_open(struct kv_pair *pair, struct ib_device *device)
+{
+	int side, ret;
+
+	memset(pair, 0, sizeof(*pair));
+	pair->device = device;
+	pair->pd = ib_alloc_pd(device, 0);
+	if (IS_ERR(pair->pd))
+		return PTR_ERR(pair->pd);
+	ret = kv_open_mr(pair);
+	for (side = 0; !ret && side < 2; side++)
+		ret = kv_open_side(pair, side);
+	if (!ret)
+		ret = kv_pair_create_qps(pair);
+	if (ret)
+		kv_pair_close(pair);
+	return ret;
+}
+
+void kv_pair_close(struct kv_pair *pair)
+{
+	int side;
+
+	kv_pair_destroy_qps(pair);
+	for (side = 0; side < 2; side++) {
+		if (!IS_ERR_OR_NULL(pair->cq[side]))
+			ib_destroy_cq(pair->cq[side]);
+		if (pair->buffer[side])
+			dma_free_coherent(pair->device->dma_device, KV_BUFFER_SIZE,
+					  pair->buffer[side], pair->dma[side]);
+	}
+	if (!IS_ERR_OR_NULL(pair->mr))
+		pair->device->ops.dereg_mr(pair->mr, NULL);
+	ib_dealloc_pd(pair->pd);
+}
+
+int kv_pair_create_qps(struct kv_pair *pair)
+{
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		struct ib_qp_init_attr attr = {
+			.send_cq = pair->cq[side],
+			.recv_cq = pair->cq[side],
+			.cap = {
+				.max_send_wr = KV_DEPTH,
+				.max_recv_wr = KV_DEPTH,
+				.max_send_sge = KV_SGE,
+				.max_recv_sge = KV_SGE,
+				.max_inline_data = KV_INLINE,
+			},
+			.sq_sig_type = IB_SIGNAL_REQ_WR,
+			.qp_type = IB_QPT_RC,
+		};
+
+		pair->qp[side] = ib_create_qp(pair->pd, &attr);
+		if (IS_ERR(pair->qp[side])) {
+			int ret = PTR_ERR(pair->qp[side]);
+
+			pair->qp[side] = NULL;
+			return ret;
+		}
+	}
+	return 0;
+}
+
+void kv_pair_destroy_qps(struct kv_pair *pair)
+{
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		if (pair->qp[side])
+			ib_destroy_qp(pair->qp[side]);
+		pair->qp[side] = NULL;
+	}
+}
+
+/* The device's own address. */
+int kv_fill_ah(struct ib_device *device, struct rdma_ah_attr *ah)
+{
+	const struct ib_gid_attr *gid = rdma_get_gid_attr(device, KV_PORT, KV_GID_INDEX);
+	int ret;
+
+	if (IS_ERR(gid))
+		return PTR_ERR(gid);
+	memset(ah, 0, sizeof(*ah));
+	ah->type = RDMA_AH_ATTR_TYPE_ROCE;
+	rdma_ah_set_grh(ah, (union ib_gid *)&gid->gid, 0, KV_GID_INDEX, 64, 0);
+	rdma_ah_set_port_num(ah, KV_PORT);
+	ret = rdma_read_gid_l2_fields(gid, NULL, ah->roce.dmac);
+	rdma_put_gid_attr(gid);
+	return ret;
+}
+
+static int kv_connect_one(struct kv_pair *pair, int side)
+{
+	struct ib_qp *qp = pair->qp[side];
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.port_num = KV_PORT,
+		.qp_access_flags = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE |
+				   IB_ACCESS_REMOTE_ATOMIC,
+	};
+	int ret;
+
+	ret = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX |
+			   IB_QP_ACCESS_FLAGS);
+	if (ret)
+		return ret;
+
+	attr.qp_state = IB_QPS_RTR;
+	attr.path_mtu = IB_MTU_1024;
+	attr.dest_qp_num = pair->qp[!side]->qp_num;
+	attr.rq_psn = 0xfffff0 + !side;
+	attr.max_dest_rd_atomic = 4;
+	attr.min_rnr_timer = 1;
+	ret = kv_fill_ah(pair->device, &attr.ah_attr);
+	if (ret)
+		return ret;
+	ret = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+			   IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	if (ret)
+		return ret;
+
+	attr.qp_state = IB_QPS_RTS;
+	attr.sq_psn = 0xfffff0 + side;
+	attr.timeout = 14;
+	attr.retry_cnt = 7;
+	attr.rnr_retry = 7;
+	attr.max_rd_atomic = 4;
+	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+			    IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
+}
+
+int kv_pair_connect(struct kv_pair *pair)
+{
+	int ret = kv_connect_one(pair, 0);
+
+	return ret ?: kv_connect_one(pair, 1);
+}
+
+struct ib_sge kv_sge(struct kv_pair *pair, int side, u32 offset, u32 length)
+{
+	return (struct ib_sge) {
+		.addr = pair->dma[side] + offset,
+		.length = length,
+		.lkey = pair->pd->local_dma_lkey,
+	};
+}
+
+/* The next completion, or -ETIMEDOUT. */
+int kv_poll(struct ib_cq *cq, struct ib_wc *wc)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(KV_POLL_MS);
+	int ret;
+
+	for (;;) {
+		ret = ib_poll_cq(cq, 1, wc);
+		if (ret)
+			return ret == 1 ? 0 : ret;
+		if (time_after(jiffies, deadline)) {
+			pr_err("kverbs: no completion within %u ms\n", KV_POLL_MS);
+			return -ETIMEDOUT;
+		}
+		usleep_range(20, 100);
+	}
+}
