@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 
-from .tree import run
+from .tree import Skip, run
 
 DRIVER = 'drivers/infiniband/hw/ohca/'
 CHECKPATCH = ('/opt/linux/scripts/checkpatch.pl', '/opt/*/scripts/checkpatch.pl', '/opt/*/*/scripts/checkpatch.pl',
@@ -41,7 +41,7 @@ def run_checkpatch(checkpatch, root, files, columns=100):
 def check_checkpatch(tree):
     checkpatch = find_checkpatch()
     if checkpatch is None:
-        return ['checkpatch.pl is not in the testbed']
+        raise Skip('checkpatch.pl is not in the testbed; OHCA_CHECKPATCH=FILE names one')
     problems = []
     for folder, columns in COLUMNS.items():
         files = [f for f in tree.under(folder) if f.endswith(('.c', '.h'))]

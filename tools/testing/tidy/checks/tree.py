@@ -50,8 +50,12 @@ class Tree:
         self.notes.append(line)
 
 
+class Skip(Exception):
+    """The check cannot be made here; the text says why."""
+
+
 def run_check(check, tree):
-    """(problems, notes) of one check; a check that breaks is a problem."""
+    """(problems, notes) of one check; taking too long is a problem."""
     tree.notes = []
     try:
         problems = check(tree)
