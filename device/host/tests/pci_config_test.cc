@@ -84,8 +84,8 @@ TEST(PciConfig, BarsTellTheirSize)
 	const uint64_t bar2 = get<uint64_t>(config, PCI_BASE_ADDRESS_2);
 	EXPECT_EQ(bar2 & 0xf, uint64_t{PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH});
 	EXPECT_EQ(~(bar2 & ~uint64_t{0xf}) + 1, uint64_t{1} << 33);
-	for (const uint32_t bar : {PCI_BASE_ADDRESS_1, PCI_BASE_ADDRESS_4, PCI_BASE_ADDRESS_5})
-		EXPECT_EQ(get<uint32_t>(config, bar), 0u);
+	for (const uint32_t index : {1u, 4u, 5u})
+		EXPECT_EQ(get<uint32_t>(config, PCI_BASE_ADDRESS_0 + 4 * index), 0u);
 }
 
 TEST(PciConfig, OnlyDocumentedBitsCanBeWritten)
