@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <random>
 
 #include "core/tests/fake_host.hh"
@@ -261,10 +262,10 @@ TEST_F(ProcessorTest, SurvivesGarbageEntries) // acceptance: garbage in the comm
 	host.bring_up();
 	std::mt19937_64 random(42);
 	for (int round = 0; round < 3000; round++) {
-		ohca_cmd_entry entry;
-		auto words = reinterpret_cast<uint64_t *>(&entry);
-		for (size_t i = 0; i < sizeof(entry) / 8; i++)
-			words[i] = random();
+		uint64_t words[sizeof(ohca_cmd_entry) / 8];
+		for (uint64_t &word : words)
+			word = random();
+		auto entry = std::bit_cast<ohca_cmd_entry>(words);
 		// Some of it plausible, so that it comes past the first checks.
 		if (random() % 4) {
 			std::memset(entry.reserved_100, 0, sizeof(entry.reserved_100));

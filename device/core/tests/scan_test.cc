@@ -63,9 +63,10 @@ TEST_F(ScanTest, APageFullOfGarbageIsOneBoundedScan) // OHCA-DB-D8, OHCA-DB-D11
 	EXPECT_EQ(host.function().context().qp(qp.qpn)->state, OHCA_QP_STATE_RESET);
 	std::mt19937_64 random(1);
 	for (int round = 0; round < 100; round++) {
-		auto words = reinterpret_cast<uint64_t *>(&host.uar(options.uar));
-		for (size_t i = 0; i < OHCA_UAR_SIZE / 8; i++)
-			words[i] = random();
+		uint64_t words[OHCA_UAR_SIZE / 8];
+		for (uint64_t &word : words)
+			word = random();
+		std::memcpy(static_cast<void *>(&host.uar(options.uar)), words, sizeof(words));
 		scan_doorbells(host.function(), host.now);
 	}
 	EXPECT_TRUE(host.function().running());
