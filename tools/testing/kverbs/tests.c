@@ -155,6 +155,7 @@ static int kv_test_atomics(struct kv_pair *pair)
 }
 
 /* A signaled work request retires the unsignaled ones before it; the ring goes round. */
+/* OHCA-SQ-D6 */
 static int kv_test_unsignaled(struct kv_pair *pair)
 {
 	struct ib_sge sge = kv_sge(pair, 0, 0, 8);
@@ -179,6 +180,7 @@ static int kv_test_unsignaled(struct kv_pair *pair)
 	return 0;
 }
 
+/* OHCA-SQ-H2 OHCA-RQ-H2 */
 static int kv_test_refusals(struct kv_pair *pair)
 {
 	struct ib_sge sge[KV_SGE + 1] = {};
@@ -209,6 +211,7 @@ static int kv_test_refusals(struct kv_pair *pair)
 }
 
 /* The first bad one says why, those behind it are flushed, in order. */
+/* OHCA-ERR-D2 OHCA-ERR-D3 OHCA-ERR-D6 */
 static int kv_test_error(struct kv_pair *pair)
 {
 	struct ib_sge sge = kv_sge(pair, 0, 0, 8);
@@ -247,6 +250,7 @@ static int kv_test_error(struct kv_pair *pair)
 }
 
 /* Completions that nobody has polled vanish with their queue pair. */
+/* OHCA-CQ-D6 OHCA-CQ-H5 */
 static int kv_test_destroy_with_completions(struct kv_pair *pair)
 {
 	struct ib_sge sge = kv_sge(pair, 0, 0, 8);
@@ -285,6 +289,7 @@ static int kv_wait_events(atomic_t *events, int count)
 	return atomic_read(events);
 }
 
+/* OHCA-CQ-D5 */
 static int kv_test_events(struct kv_pair *pair)
 {
 	struct ib_wc wc;
@@ -310,6 +315,7 @@ static int kv_test_events(struct kv_pair *pair)
 	return 0;
 }
 
+/* OHCA-CQ-H3 */
 static int kv_test_missed_events(struct kv_pair *pair)
 {
 	struct ib_sge sge = kv_sge(pair, 0, 0, 8);
@@ -354,6 +360,7 @@ static int kv_test_ah_in_atomic_context(struct kv_pair *pair)
 	return 0;
 }
 
+/* OHCA-CMD-D11 */
 static int kv_test_busy(struct kv_pair *pair)
 {
 	KV_CHECK(pair->device->ops.destroy_cq(pair->cq[0], NULL) == -EBUSY);

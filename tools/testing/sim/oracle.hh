@@ -10,6 +10,7 @@
 //    an unsignaled one none unless it fails. After the first error everything
 //    posted is flushed, in order.
 //  - Receives are used in the order they were posted.
+// OHCA-RC-D1 OHCA-RC-D8 OHCA-RC-D15 OHCA-SQ-D1 OHCA-SQ-D6 OHCA-SQ-D7 OHCA-RQ-D1 OHCA-RQ-D3 OHCA-ERR-D2
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 //
 // data_test - random RC operations over many queue pairs and threads; every
 // byte of targets and guards, every completion and its order is checked.
+// OHCA-SQ-D1 OHCA-SQ-D7 OHCA-RQ-D1 OHCA-RQ-D3 OHCA-CQ-D7 OHCA-MEM-D5 OHCA-MEM-D10 OHCA-RC-D1
 #include "data/worker.hh"
 #include "deadline.hh"
 #include "failure.hh"
