@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Whether the kernel's memory grows with something that is done again and again."""
+import sys
+
+from report import check
+
+# Caches fill in the first cycles; after them a cycle may not cost this much.
+_WARM_UP_PART = 5
+_KIB_PER_CYCLE = 24
+# What other parts of the system move to and fro.
+_NOISE_KIB = 1024
+
+
+def _unreclaimable_kib():
+    """Slab, vmalloc, per-CPU and page tables: all that a driver's leak can be in, but whole pages."""
+    with open("/proc/meminfo") as f:
+        fields = {line.split(":")[0]: int(line.split()[1]) for line in f}
+    return {name: fields[name] for name in ("SUnreclaim", "VmallocUsed", "Percpu", "PageTables")}, fields["MemAvailable"]
+
+
+def _drop_caches():
+    with open("/proc/sys/vm/drop_caches", "w") as f:
+        f.write("3")
+
+
+class MemoryUse:
+    """Looks after the warm-up and at the end."""
+
+    def __init__(self, what, cycles):
+        self._what = what
+        self._warm_up = cycles // _WARM_UP_PART
+        self._done = 0
+        self._begin = None
+
+    def cycle_done(self):
+        self._done += 1
+        if self._done == self._warm_up:
+            _drop_caches()
+            self._begin = _unreclaimable_kib()
+
+    def check_bounded(self):
+        _drop_caches()
+        (begin, available), (end, available_now) = self._begin, _unreclaimable_kib()
+        cycles = self._done - self._warm_up
+        grown = sum(end.values()) - sum(begin.values())
+        lost = available - available_now
+        print(f"{cycles} times {self._what}: {grown} KiB more kernel memory {begin} -> {end}, {lost} KiB less available",
+              file=sys.stderr, flush=True)
+        limit = _NOISE_KIB + _KIB_PER_CYCLE * cycles
+        check(grown <= limit, f"{cycles} times {self._what}: kernel memory grew by {grown} KiB, more than {limit}")
+        # available also counts whole pages, and is a coarse estimate
+        check(lost <= 8 * limit, f"{cycles} times {self._what}: {lost} KiB less memory available, more than {8 * limit}")

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What driver and device hold for applications, and that all of it comes back."""
+import json
+
+from report import Failure, check, run, wait_for
+
+KINDS = ("pd", "cq", "qp", "mr", "ctx")
+
+
+def rdma(*arguments):
+    return json.loads(run("rdma", "-j", *arguments) or "[]")
+
+
+def counts(device="ohca0"):
+    """Objects of each kind, as the kernel counts them."""
+    for entry in rdma("resource", "show"):
+        if entry["ifname"] == device:
+            return {kind: entry[kind] for kind in KINDS}
+    raise Failure(f"rdma resource show: no {device}")
+
+
+def ohcactl(command):
+    """The answer of ohcactl on the host for the first function; needs ohca-hook."""
+    return json.loads(run("host-request", "ohcactl", command))[0]
+
+
+def device_counts():
+    queues = ohcactl("queues")["queues"]
+    return {"device qps": len(queues["qps"]), "device cqs": len(queues["cqs"]), "device keys": len(ohcactl("keys")["keys"]),
+            "device dma ranges": ohcactl("functions")["dma_ranges"]}
+
+
+def pinned_pages():
+    """Pages that drivers have pinned and not released."""
+    with open("/proc/vmstat") as f:
+        numbers = dict(line.split() for line in f)
+    return int(numbers["nr_foll_pin_acquired"]) - int(numbers["nr_foll_pin_released"])
+
+
+def snapshot():
+    return {**counts(), **device_counts(), "pinned pages": pinned_pages()}
+
+
+def wait_base(base, deadline=30.0):
+    """Whoever was killed or lost its device leaves nothing behind."""
+    last = {}
+
+    def back():
+        last.clear()
+        last.update(snapshot())
+        return last == base
+
+    try:
+        wait_for("all resources to come back", back, deadline, 0.3)
+    except Failure as failure:
+        left = ", ".join(f"{name} {last[name]} instead of {base[name]}" for name in base if last[name] != base[name])
+        check(False, f"{failure}: {left}")
