@@ -111,6 +111,7 @@ int main(int argc, char **argv)
 	}
 	try {
 		open_log(options);
+		options.broker.close_engine_log = [] { spdlog::shutdown(); };
 		options.broker.open_engine_log = [&options] { open_log(options); };
 		serve(options);
 		spdlog::info("stopped");

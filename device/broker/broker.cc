@@ -76,6 +76,7 @@ void Broker::run_child(Channel channel)
 	start.shared = shared_;
 	start.kick_fd = kick_.get();
 	start.policy = options_.policy;
+	start.close_log = options_.close_engine_log;
 	start.open_log = options_.open_engine_log;
 	run::run_engine(start, std::move(channel));
 }

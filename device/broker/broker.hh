@@ -25,7 +25,8 @@ struct BrokerOptions {
 	run::PolicyOptions policy;
 	// After that without an answer the engine is stuck. QEMU gives up at 5 s.
 	std::chrono::milliseconds engine_deadline{2000};
-	// Called in each new engine process.
+	// Called in each new engine process, before and after it closes what it inherited.
+	std::function<void()> close_engine_log = [] {};
 	std::function<void()> open_engine_log = [] {};
 };
 

@@ -365,6 +365,7 @@ void run_engine(const EngineStart &start, broker::Channel channel)
 	// A signal to the whole group is the broker's to handle, which then ends us.
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
+	start.close_log();
 	close_others(start, channel);
 	start.open_log();
 	use_precise_timers();

@@ -38,7 +38,9 @@ struct EngineStart {
 	broker::EngineShared *shared;
 	int kick_fd;
 	PolicyOptions policy;
-	std::function<void()> open_log; // after all descriptors that are not needed were closed
+	// All descriptors that are not needed are closed between these two.
+	std::function<void()> close_log;
+	std::function<void()> open_log;
 };
 
 class EngineProcess {

@@ -8,54 +8,112 @@ namespace {
 
 using Step = IdlePolicy::Step;
 
-constexpr PolicyOptions kOptions{.spin_ns = 100,
-				 .contended_spin_ns = 10,
-				 .nap_ns = 2,
-				 .nap_max_ns = 50,
-				 .idle_ns = 5000,
+constexpr PolicyOptions kOptions{.spin_ns = 100'000,
+				 .contended_spin_ns = 5'000,
+				 .nap_ns = 8'000,
+				 .nap_max_ns = 50'000,
+				 .idle_ns = 5'000'000,
 				 .realtime = false};
+constexpr uint64_t kStart = 1'000'000'000;
 
 TEST(IdlePolicy, SpinsThenNapsThenSleeps)
 {
 	IdlePolicy policy(kOptions);
-	EXPECT_EQ(policy.next(1000, true, false), Step::kSpin);
-	EXPECT_EQ(policy.next(1099, false, false), Step::kSpin);
-	EXPECT_EQ(policy.next(1100, false, false), Step::kNap);
-	EXPECT_EQ(policy.next(5999, false, false), Step::kNap);
-	EXPECT_EQ(policy.next(6000, false, false), Step::kSleep);
-}
-
-TEST(IdlePolicy, SpinsLessWhenProcessorsAreScarce)
-{
-	IdlePolicy policy(kOptions);
-	policy.next(1000, true, true);
-	EXPECT_EQ(policy.next(1009, false, true), Step::kSpin);
-	EXPECT_EQ(policy.next(1010, false, true), Step::kNap);
+	EXPECT_EQ(policy.next(kStart, true, false), Step::kSpin);
+	EXPECT_EQ(policy.next(kStart + 99'999, false, false), Step::kSpin);
+	EXPECT_EQ(policy.next(kStart + 100'000, false, false), Step::kNap);
+	EXPECT_EQ(policy.next(kStart + 4'999'999, false, false), Step::kNap);
+	EXPECT_EQ(policy.next(kStart + 5'000'000, false, false), Step::kSleep);
 }
 
 TEST(IdlePolicy, NapsGrowToALimitAndWorkMakesThemShort)
 {
 	IdlePolicy policy(kOptions);
-	policy.next(1000, true, false);
+	policy.next(kStart, true, false);
+	EXPECT_EQ(policy.take_nap(), 8'000u);
 	uint64_t last = 0;
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 20; i++) {
 		const uint64_t nap = policy.take_nap();
 		EXPECT_GE(nap, last);
-		EXPECT_LE(nap, kOptions.nap_max_ns);
 		last = nap;
 	}
 	EXPECT_EQ(last, kOptions.nap_max_ns);
-	policy.next(2000, true, false);
-	EXPECT_EQ(policy.take_nap(), kOptions.nap_ns);
+	policy.next(kStart + 1'000'000, true, false);
+	EXPECT_LE(policy.take_nap(), 8'000u);
+}
+
+TEST(IdlePolicy, FirstNapLearnsHowLongItMustBe)
+{
+	IdlePolicy policy(kOptions);
+	uint64_t now = kStart;
+	// The other side needs 14 us of processor time for its answer.
+	for (int i = 0; i < 2000; i++) {
+		policy.next(now, true, true);
+		for (uint64_t slept = 0; slept < 14'000;) {
+			const uint64_t nap = policy.take_nap();
+			slept += nap;
+			now += nap;
+		}
+	}
+	EXPECT_GE(policy.first_nap_ns(), 12'000u);
+	EXPECT_LE(policy.first_nap_ns(), 18'000u);
+	// A long silence teaches nothing.
+	const uint64_t before = policy.first_nap_ns();
+	policy.take_nap();
+	policy.take_nap();
+	policy.next(now + 1'000'000, true, true);
+	EXPECT_EQ(policy.first_nap_ns(), before);
+}
+
+// One side answers after 1 us, the other only while the engine naps: what two spinning
+// virtual CPUs and the engine do on two processors.
+TEST(IdlePolicy, LearnsThePatternOfAPingPong)
+{
+	IdlePolicy policy(kOptions);
+	uint64_t now = kStart;
+	uint64_t spun_in_vain_ns = 0;
+	int naps_for_the_fast_side = 0;
+	for (int round = 0; round < 2000; round++) {
+		const bool counts = round >= 200;
+		policy.next(now, true, true);
+		if (policy.next(now + 1'000, false, true) == Step::kSpin) {
+			now += 1'000;
+		} else {
+			now += policy.take_nap();
+			naps_for_the_fast_side += counts;
+		}
+		policy.next(now, true, true);
+		while (policy.next(now + 500, false, true) == Step::kSpin) {
+			now += 500;
+			spun_in_vain_ns += counts ? 500 : 0;
+		}
+		now += policy.take_nap();
+	}
+	EXPECT_LT(naps_for_the_fast_side, 90) << "of 1800";
+	EXPECT_LT(spun_in_vain_ns, uint64_t{1800} * 1'000);
+}
+
+TEST(IdlePolicy, DoesNotSpinInVainWhenProcessorsAreScarce)
+{
+	IdlePolicy policy(kOptions);
+	int spins = 0;
+	for (uint64_t i = 0; i < 1000; i++) {
+		const uint64_t now = kStart + i * 100'000;
+		policy.next(now, true, true);
+		spins += policy.next(now + 1'000, false, true) == Step::kSpin;
+		policy.take_nap();
+	}
+	EXPECT_LT(spins, 100);
 }
 
 TEST(IdlePolicy, AKickIsLikeWork)
 {
 	IdlePolicy policy(kOptions);
-	EXPECT_EQ(policy.next(100'000, false, false), Step::kSleep);
-	policy.woken(100'000);
-	EXPECT_EQ(policy.next(100'050, false, false), Step::kSpin);
-	EXPECT_EQ(policy.next(100'200, false, false), Step::kNap);
+	policy.next(kStart, true, false);
+	EXPECT_EQ(policy.next(kStart + 10'000'000, false, false), Step::kSleep);
+	policy.woken(kStart + 10'000'000);
+	EXPECT_EQ(policy.next(kStart + 10'050'000, false, false), Step::kSpin);
+	EXPECT_EQ(policy.next(kStart + 10'200'000, false, false), Step::kNap);
 }
 
 } // namespace
