@@ -2,6 +2,7 @@
 //
 // Another application on the same device: data_test without end.  It finds any
 // wrong byte or completion itself; here only its progress is watched.
+// OHCA-ERR-D5
 #pragma once
 
 #include <atomic>

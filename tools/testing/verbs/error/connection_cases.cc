@@ -29,6 +29,7 @@ void expect_retry_exceeded(Rig &rig, const char *what)
 	expect_state(rig.a.qp, IBV_QPS_ERR, what);
 }
 
+// OHCA-RC-D5
 void peer_destroyed(const std::string &name)
 {
 	const Device device(name);
@@ -73,6 +74,7 @@ void peer_unknown(const std::string &name)
 }
 
 // b is connected to itself: what a sends is not from its peer.
+// OHCA-RC-D11
 void peer_of_another(const std::string &name)
 {
 	const Device device(name);

@@ -20,6 +20,7 @@ void expect_traffic(Rig &rig, const char *what)
 	expect_completion(rig.a.send_cq, 4711, IBV_WC_SUCCESS, what);
 }
 
+// OHCA-CMD-D11
 void destroy_busy(const std::string &name)
 {
 	const Device device(name);
@@ -30,6 +31,7 @@ void destroy_busy(const std::string &name)
 	expect_traffic(rig, "a WRITE after the refused destructions");
 }
 
+// OHCA-CMD-D11
 void destroy_pd_with_key(const std::string &name)
 {
 	const Device device(name);
@@ -42,6 +44,7 @@ void destroy_pd_with_key(const std::string &name)
 }
 
 // Whatever is outstanding dies with its queue pair, and the peer learns of it.
+// OHCA-CQ-D6
 void destroy_with_work_outstanding(const std::string &name)
 {
 	const Device device(name);
@@ -68,6 +71,7 @@ void destroy_with_work_outstanding(const std::string &name)
 }
 
 // A key that goes while it is used: an error of that operation, or success, nothing else.
+// OHCA-CMD-D13 OHCA-MEM-D6
 void deregister_busy(const std::string &name)
 {
 	const Device device(name);
@@ -110,6 +114,7 @@ void try_transition(Rig &rig, ibv_qp_state to, const char *what)
 		fail("%s: refused, but the state went from %d to %d", what, before, state_of(rig.a.qp));
 }
 
+// OHCA-QP-D1
 void illegal_transitions(const std::string &name)
 {
 	const Device device(name);
@@ -139,6 +144,7 @@ void illegal_transitions(const std::string &name)
 }
 
 // Attributes that are out of range, with the transition they would belong to.
+// OHCA-QP-D1
 void bad_attributes(const std::string &name)
 {
 	const Device device(name);
@@ -173,6 +179,7 @@ void bad_attributes(const std::string &name)
 }
 
 // SQD: what is posted waits, what was posted before is finished, and the event says when.
+// OHCA-QP-D4
 void send_queue_drained(const std::string &name)
 {
 	const Device device(name);

@@ -121,6 +121,7 @@ void expect_refused(const std::string &name, const std::function<void(ohca_sq_wq
 		fail("%s: the peer did not stay in RTS", what);
 }
 
+// OHCA-SQ-D2
 void bad_opcode(const std::string &name)
 {
 	constexpr std::uint8_t kUnknown[] = {0x00, 0x09, 0x0a, 0x7f, 0x80, 0xff};
@@ -130,6 +131,7 @@ void bad_opcode(const std::string &name)
 	}
 }
 
+// OHCA-SQ-D3
 void bad_wqe_fields(const std::string &name)
 {
 	constexpr std::uint8_t kRefused = OHCA_CQE_STATUS_LOCAL_QP_OPERATION;
@@ -149,6 +151,7 @@ void bad_wqe_fields(const std::string &name)
 	}, kRefused, "READ with INLINE");
 }
 
+// OHCA-GEN-D3 OHCA-GEN-D4
 void garbage_send_ring(const std::string &name)
 {
 	Random random(1);
@@ -192,6 +195,7 @@ void garbage_receive_ring(const std::string &name)
 	}
 }
 
+// OHCA-SQ-D9
 void garbage_record(const std::string &name)
 {
 	Random random(3);
@@ -207,6 +211,7 @@ void garbage_record(const std::string &name)
 	}
 }
 
+// OHCA-RQ-D6
 void garbage_receive_producer(const std::string &name)
 {
 	RawRig rig(name);
@@ -218,6 +223,7 @@ void garbage_receive_producer(const std::string &name)
 }
 
 // Consumer, arm value and CQEs of the own CQ: at worst its completions are lost.
+// OHCA-GEN-D4
 void garbage_cq(const std::string &name)
 {
 	Random random(4);
@@ -236,6 +242,7 @@ void garbage_cq(const std::string &name)
 	}
 }
 
+// OHCA-DB-D7 OHCA-DB-D11 OHCA-GEN-D4
 void garbage_uar(const std::string &name)
 {
 	Random random(5);
@@ -263,6 +270,7 @@ void garbage_uar(const std::string &name)
 }
 
 // All slots of the own page, over and over: no other page's queues may starve.
+// OHCA-DB-D8
 void notify_storm(const std::string &name)
 {
 	RawRig rig(name);
@@ -274,6 +282,7 @@ void notify_storm(const std::string &name)
 	}
 }
 
+// OHCA-DB-D9
 void kick_storm(const std::string &name)
 {
 	RawRig rig(name);
@@ -295,6 +304,7 @@ void kick_storm(const std::string &name)
 }
 
 // The kernel has pinned the pages: the device goes on reading what nobody maps any more.
+// OHCA-QB-H2
 void unmapped_rings(const std::string &name)
 {
 	RawRig rig(name);

@@ -41,6 +41,7 @@ void require_untouched(const std::uint8_t *bytes, std::uint8_t value, const char
 }
 
 // A good WRITE, the bad operation, and a WRITE that must be flushed.
+// OHCA-ERR-D2 OHCA-ERR-D4
 void expect_failure(Rig &rig, Work bad, const Outcome &outcome)
 {
 	Work good = rig.work(IBV_WR_RDMA_WRITE);
@@ -141,6 +142,7 @@ std::uint32_t stale_key(End &end)
 	return key;
 }
 
+// OHCA-MEM-D4 OHCA-ERR-D1
 void add_local(Cases &cases)
 {
 	add(cases, "lkey-unknown", kAllOpcodes, [](Rig &, Work &work) { work.sge.lkey = 0xfffffe01; }, kLocal);
@@ -162,6 +164,7 @@ void add_local(Cases &cases)
 	    [](Rig &rig, Work &work) { work.sge.lkey = another_mr(rig.a, 0)->lkey; }, kLocal);
 }
 
+// OHCA-MEM-D4 OHCA-ERR-D1
 void add_remote(Cases &cases)
 {
 	add(cases, "rkey-unknown", kRemoteOpcodes, [](Rig &, Work &work) { work.rkey = 0xfffffe01; }, kRemote);
@@ -208,6 +211,7 @@ void run_qp_access(const std::string &name, ibv_wr_opcode opcode)
 }
 
 // The receive is at fault: its own completion says how, the sender's that.
+// OHCA-RQ-D5
 void run_bad_receive(const std::string &name, const std::function<void(Rig &, ibv_sge &)> &spoil,
 		     ibv_wc_status receiver, ibv_wc_status sender)
 {

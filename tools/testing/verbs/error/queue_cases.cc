@@ -32,6 +32,7 @@ std::uint32_t granted_receive_depth(ibv_qp *qp)
 }
 
 // RNR keeps the send queue busy for as long as the case wants.
+// OHCA-SQ-H2
 void post_beyond_send_queue(const std::string &name)
 {
 	const Device device(name);
@@ -57,6 +58,7 @@ void post_beyond_send_queue(const std::string &name)
 	expect_completion(rig.a.send_cq, 77, IBV_WC_SUCCESS, "a SEND when there is room again");
 }
 
+// OHCA-RQ-H2
 void post_beyond_receive_queue(const std::string &name)
 {
 	const Device device(name);
@@ -143,6 +145,7 @@ void post_before_rts(const std::string &name)
 }
 
 // Everything outstanding and everything posted later is flushed, in order.
+// OHCA-ERR-D3
 void flush_order(const std::string &name)
 {
 	const Device device(name);
@@ -177,6 +180,7 @@ void flush_order(const std::string &name)
 }
 
 // Unsignaled work requests get completions when they are flushed.
+// OHCA-SQ-D6
 void flush_unsignaled(const std::string &name)
 {
 	const Device device(name);
@@ -194,6 +198,7 @@ void flush_unsignaled(const std::string &name)
 }
 
 // Defined result: CQ_ERR on the CQ; its queue pair cannot go on; others are not concerned.
+// OHCA-CQ-D3
 void cq_overflow(const std::string &name)
 {
 	const Device device(name);
@@ -239,6 +244,7 @@ void receive_cq_overflow(const std::string &name)
 	expect_state(rig.a.qp, IBV_QPS_ERR, "the sender, which gets no more answers");
 }
 
+// OHCA-RC-D6
 void rnr_retry_exceeded(const std::string &name)
 {
 	const Device device(name);
@@ -266,6 +272,7 @@ void rnr_without_retry(const std::string &name)
 	expect_completion(rig.a.send_cq, 1, IBV_WC_RNR_RETRY_EXC_ERR, "a WRITE_IMM that nobody receives");
 }
 
+// OHCA-RC-D6
 void rnr_for_ever(const std::string &name)
 {
 	const Device device(name);
