@@ -9,6 +9,7 @@
 
 #include "core/cmd/processor.hh"
 #include "core/doorbell/scan.hh"
+#include "core/endian.hh"
 #include "core/function.hh"
 #include "core/queue/eq_post.hh"
 #include "core/routes.hh"
@@ -40,6 +41,13 @@ struct Budget {
 		bytes -= std::min(bytes, payload);
 	}
 };
+
+// Rings a doorbell as the host does.
+void announce_again(struct ohca_uar &page, uint32_t slot)
+{
+	std::atomic_ref(page.notify[slot / 64]).fetch_or(to_le(__le64{1} << (slot % 64)));
+	std::atomic_ref(page.summary).fetch_or(to_le(__le64{1} << (slot / 64)));
+}
 
 } // namespace
 
@@ -126,8 +134,15 @@ void Engine::State::recover(Slot &slot)
 		qp->timer_bucket = 0;
 		qp->route_generation = 0;
 		activate(function, *qp);
+		// The old engine may have taken its doorbell and died.
+		announce_again(*function.uar_page(qp->uar), qp->uar_slot);
 	}
 	function.set_commands_pending(true);
+	// Or cleared an interrupt_arm without raising the vector.
+	function.request_interrupt(OHCA_CMD_VECTOR);
+	for (uint32_t index = 0; index < context.eq_limit(); index++)
+		if (EqContext *eq = context.eq(index))
+			function.request_interrupt(eq->vector);
 	routes.invalidate();
 }
 

@@ -77,6 +77,9 @@ public:
 	// Commands may wait in the ring (doorbell rung, or a pass did not take them all).
 	bool commands_pending() const { return commands_pending_; }
 	void set_commands_pending(bool pending) { commands_pending_ = pending; }
+	// What the commands of this pass have cost beside a fixed amount: page list entries copied.
+	void add_command_cost(uint64_t entries) { command_cost_ += entries; }
+	uint64_t take_command_cost() { uint64_t v = command_cost_; command_cost_ = 0; return v; }
 
 private:
 	uint32_t index_;
@@ -87,6 +90,7 @@ private:
 	TimeNs now_ = 0;
 	uint64_t interrupts_pending_ = 0;
 	bool commands_pending_ = false;
+	uint64_t command_cost_ = 0;
 	std::vector<uint32_t> live_uars_;
 };
 

@@ -72,6 +72,36 @@ void write_large(benchmark::State &state)
 }
 BENCHMARK(write_large)->Arg(4096)->Arg(65536)->Arg(1 << 20)->Arg(8 << 20);
 
+// A key whose pages are scattered, as those of a user buffer are: many short pieces.
+void write_scattered(benchmark::State &state)
+{
+	auto size = static_cast<uint32_t>(state.range(0));
+	FakeOptions options;
+	options.memory_size = uint64_t{256} << 20;
+	Loopback net(1, options);
+	FakeQp qp = net.connected_pair(0, 0).first;
+	uint64_t memory = net[0].allocate(2 * size);
+	uint64_t table = net[0].allocate(2 * size / 4096 * 8);
+	for (uint64_t i = 0; i < 2 * size / 4096; i++) // no two neighbours in order
+		net[0].at<uint64_t>(table + i * 8) = memory + (i ^ 1) * 4096;
+	ohca_page_list list{};
+	list.address = table;
+	list.page_count = 2 * size / 4096;
+	list.log_page_size = 12;
+	list.levels = 1;
+	ohca_cmd_create_mkey_out key;
+	FakeFunction::must(net[0].command(OHCA_CMD_CREATE_MKEY,
+					  FakeFunction::mkey_request(net.pd(0), list, 0, 2 * size), key));
+	for (auto _ : state) {
+		Loopback::write(qp, 0, key.key, size, key.key, size);
+		qp.ring();
+		while (!net.cq(0).poll())
+			net.engine.run(net.now += 100);
+	}
+	state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * size);
+}
+BENCHMARK(write_scattered)->Arg(65536)->Arg(1 << 20);
+
 // The yardstick for the above.
 void memcpy_bytes(benchmark::State &state)
 {

@@ -16,8 +16,9 @@ namespace {
 constexpr uint32_t kChunkEntries = OHCA_PAGE_LIST_CHUNK_ENTRIES;
 constexpr uint64_t kChunkSize = kChunkEntries * sizeof(__le64);
 
-// What the copy of one list may cost in context memory and time: 2^26 pages (256 GiB of 4 KiB pages).
-constexpr uint32_t kPageCountMax = 1u << 26;
+// What the copy of one list may cost in context memory and time: 2^24 pages, 64 GiB of 4 KiB pages,
+// 128 MiB of context memory, some 50 ms.
+constexpr uint32_t kPageCountMax = 1u << 24;
 
 constexpr CommandResult kMalformed = bad_parameter(OHCA_CMD_DETAIL_PAGE_LIST);
 constexpr CommandResult kUnreachable = {OHCA_CMD_STATUS_DMA_FAULT, OHCA_CMD_DETAIL_PAGE_LIST};
@@ -163,6 +164,7 @@ CommandResult copy_page_list(Function &function, const struct ohca_page_list &li
 	if (page_count > kPageCountMax)
 		return no_resources(OHCA_CMD_DETAIL_PAGE_LIST);
 	range.page_count = static_cast<uint32_t>(page_count);
+	function.add_command_cost(page_count);
 	result = collect(function, list, range);
 	if (!result.ok())
 		free_page_range(function, range);

@@ -256,7 +256,13 @@ bool process_commands(Function &function)
 	bool more;
 	if (!waiting(function, count, more))
 		return true;
+	function.take_command_cost();
+	uint64_t cost = 0;
 	for (uint32_t i = 0; i < count; i++) {
+		if (cost > kPageEntriesPerPass) {
+			more = true;
+			break;
+		}
 		struct ohca_cmd_entry entry;
 		uint64_t offset = (state.cmdq_consumer & (depth - 1)) * sizeof(entry);
 		if (!function.memory().read(ring, offset, &entry, sizeof(entry))) {
@@ -268,6 +274,7 @@ bool process_commands(Function &function)
 			function.fail(OHCA_FAIL_CMDQ_DMA);
 			return true;
 		}
+		cost += function.take_command_cost();
 	}
 	if (count)
 		interrupt_if_armed(function);

@@ -13,6 +13,8 @@ class Function;
 
 // Bounds the time that the commands of one function take from the queues of the others.
 constexpr uint32_t kCommandsPerPass = 16;
+// No further command is taken in a pass that has copied more page list entries (1 ms or less).
+constexpr uint64_t kPageEntriesPerPass = 1 << 16;
 
 // Host makes room in the completion ring without a doorbell: how often to look if it was full.
 constexpr uint64_t kCommandRetryNs = 1'000'000;

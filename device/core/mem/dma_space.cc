@@ -15,7 +15,6 @@ DmaSpace::DmaSpace(InBandDma *in_band, const std::atomic<uint64_t> *fault_count)
 void DmaSpace::changed()
 {
 	last_hit_ = nullptr;
-	cache_.fill(nullptr);
 	generation_++;
 }
 
@@ -86,18 +85,18 @@ const DmaSpace::Mapping *DmaSpace::find(uint64_t address)
 {
 	if (last_hit_ && last_hit_->contains(address))
 		return last_hit_;
-	const Mapping *&slot = cache_[(address >> 12) % kCacheSize];
-	if (!slot || !slot->contains(address)) {
+	CacheEntry &slot = cache_[(address >> 12) % kCacheSize];
+	if (slot.generation != generation_ || !slot.mapping->contains(address)) {
 		auto after = mappings_.upper_bound(address);
 		if (after == mappings_.begin())
 			return nullptr;
 		const Mapping &candidate = std::prev(after)->second;
 		if (!candidate.contains(address))
 			return nullptr;
-		slot = &candidate;
+		slot = {&candidate, generation_};
 	}
-	last_hit_ = slot;
-	return slot;
+	last_hit_ = slot.mapping;
+	return last_hit_;
 }
 
 const DmaSpace::Mapping *DmaSpace::find_or_refresh(uint64_t address)

@@ -80,11 +80,16 @@ private:
 	bool insert(const Mapping &mapping);
 	void changed();
 
-	static constexpr size_t kCacheSize = 256; // entries, by the low bits of the 4 KiB page number
+	// By the low bits of the 4 KiB page number: enough for two messages of some MiB under a vIOMMU.
+	static constexpr size_t kCacheSize = 2048;
+	struct CacheEntry {
+		const Mapping *mapping = nullptr;
+		uint64_t generation = 0; // in which it was found; another one is stale
+	};
 
 	Map mappings_;
 	const Mapping *last_hit_ = nullptr;
-	std::array<const Mapping *, kCacheSize> cache_{};
+	std::array<CacheEntry, kCacheSize> cache_{};
 	uint64_t generation_ = 1;
 	InBandDma *in_band_;
 	const std::atomic<uint64_t> *fault_count_;

@@ -276,13 +276,10 @@ TEST(Engine, SleepHandshake) // OHCA-DB-D4, OHCA-DB-D5
 
 TEST(Engine, AnotherEngineGoesOnFromContextMemory) // D3
 {
-	FakeOptions options;
-	FakeMemory context(context_memory_size()), uars(64 * OHCA_UAR_SIZE);
-	FakeFunction host(options); // its own function is only memory and driver here
+	FakeFunction host; // its own function is only memory and driver here
 	FunctionResources resources = host.function().resources();
-	// First engine: brings up, makes a queue pair pair, dies.
-	uint32_t first_qpn;
-	FakeQp a;
+	// First engine: makes a PD, dies.
+	uint32_t first_pd;
 	{
 		Engine engine;
 		uint32_t index = engine.add_function(resources);
@@ -296,7 +293,7 @@ TEST(Engine, AnotherEngineGoesOnFromContextMemory) // D3
 		host.ring_commands();
 		engine.run(1);
 		ASSERT_TRUE(host.poll_completion());
-		first_qpn = host.at<uint32_t>(host.output());
+		first_pd = host.at<uint32_t>(host.output());
 		// A command is in the ring when it dies.
 		host.push_entry(entry);
 	}
@@ -304,11 +301,47 @@ TEST(Engine, AnotherEngineGoesOnFromContextMemory) // D3
 	uint32_t index = engine.add_function(resources);
 	EXPECT_TRUE(engine.function(index).running());
 	engine.run(2);
+	EXPECT_EQ(host.interrupts.raised, std::vector<uint32_t>{OHCA_CMD_VECTOR}); // in case one was lost
 	auto completion = host.poll_completion();
 	ASSERT_TRUE(completion);
 	EXPECT_EQ(completion->status, OHCA_CMD_STATUS_OK);
-	EXPECT_NE(host.at<uint32_t>(host.output()), first_qpn);
+	EXPECT_NE(host.at<uint32_t>(host.output()), first_pd);
 	EXPECT_EQ(engine.function(index).live_uars(), std::vector<uint32_t>{0});
+}
+
+TEST(Engine, AnotherEngineTransmitsWhatWasPosted) // D3
+{
+	// The second engine gets the memory of the first one's function while a write is under way.
+	FakeFunction host;
+	FunctionResources resources = host.function().resources();
+	{
+		// All objects by the function's own command processor.
+		host.bring_up();
+	}
+	uint32_t pd = host.create_pd();
+	FakeCq cq = host.create_cq();
+	FakeQpOptions options;
+	options.pd = pd;
+	options.send_cq = options.recv_cq = cq.cqn;
+	options.uar = host.create_uar();
+	FakeQp a = host.create_qp(options), b = host.create_qp(options);
+	host.connect(a, b);
+	host.connect(b, a);
+	uint64_t memory = host.allocate(8192);
+	uint32_t key = host.register_memory(pd, memory, 8192);
+	host.at<uint64_t>(memory) = 99;
+	Loopback::write(a, memory, key, memory + 4096, key, 8);
+	a.ring();
+	scan_doorbells(host.function(), host.now); // the doorbell is taken, and then it dies
+
+	Engine engine;
+	engine.add_function(resources);
+	for (TimeNs now = host.now; now < host.now + 10; now++)
+		engine.run(now);
+	std::optional<ohca_cqe> cqe = cq.poll();
+	ASSERT_TRUE(cqe);
+	EXPECT_EQ(cqe->status, OHCA_CQE_STATUS_SUCCESS);
+	EXPECT_EQ(host.at<uint64_t>(memory + 4096), 99u);
 }
 
 TEST(Engine, ManyTimersOfQueuePairsInErr)

@@ -81,76 +81,109 @@ struct Hostile : testing::TestWithParam<uint64_t> {
 	Loopback net;
 };
 
-TEST_P(Hostile, ApplicationScribblesOverItsRings) // acceptance: garbage over its own rings and UAR page
+// An application of function 0 with a CQ, a UAR page and a few queue pairs of its own.
+class HostileApplication {
+public:
+	explicit HostileApplication(Loopback &net) : host_(net[0])
+	{
+		options_ = net.qp_options(0);
+		options_.uar = host_.create_uar();
+		options_.log_sq_depth = options_.log_rq_depth = 3;
+		options_.log_sq_stride = options_.log_rq_stride = 7;
+		memory_ = host_.allocate(8192);
+		key_ = host_.register_memory(net.pd(0), memory_, 8192);
+		make_cq();
+	}
+
+	FakeQp &any_qp(std::mt19937_64 &random)
+	{
+		ConnectOptions o;
+		o.ack_timeout = 6;
+		o.retry_count = 1;
+		o.rnr_retry = 1;
+		while (qps_.size() < 6) {
+			FakeQp a = host_.create_qp(options_), b = host_.create_qp(options_);
+			host_.connect(a, b, o);
+			host_.connect(b, a, o);
+			qps_.push_back(a);
+			qps_.push_back(b);
+		}
+		return qps_[random() % qps_.size()];
+	}
+	// A work request that may be good.
+	void post(FakeQp &qp, std::mt19937_64 &random)
+	{
+		ohca_sge sge{.address = memory_ + random() % 8000, .length = static_cast<uint32_t>(random() % 200),
+			     .lkey = key_};
+		ohca_sq_wqe wqe{};
+		wqe.opcode = static_cast<uint8_t>(1 + random() % 8);
+		wqe.flags = static_cast<uint8_t>(random() % 16);
+		wqe.remote_address = memory_ + random() % 9000;
+		wqe.rkey = key_;
+		qp.post_send(wqe, {&sge, 1});
+		qp.post_receive(static_cast<uint32_t>(random()), {&sge, 1});
+	}
+	// Destroys one queue pair; all, and the CQ, once that is broken.
+	void destroy_some(std::mt19937_64 &random)
+	{
+		size_t which = random() % qps_.size();
+		FakeFunction::must(host_.destroy(OHCA_CMD_DESTROY_QP, qps_[which].qpn));
+		qps_.erase(qps_.begin() + static_cast<ptrdiff_t>(which));
+		if (!host_.function().context().cq(cq.cqn)->overrun)
+			return;
+		for (FakeQp &qp : qps_)
+			FakeFunction::must(host_.destroy(OHCA_CMD_DESTROY_QP, qp.qpn));
+		qps_.clear();
+		FakeFunction::must(host_.destroy(OHCA_CMD_DESTROY_CQ, cq.cqn));
+		make_cq();
+	}
+	ohca_uar &uar() { return host_.uar(options_.uar); }
+
+	FakeCq cq;
+
+private:
+	void make_cq()
+	{
+		cq = host_.create_cq(4);
+		options_.send_cq = options_.recv_cq = cq.cqn;
+	}
+
+	FakeFunction &host_;
+	FakeQpOptions options_;
+	std::vector<FakeQp> qps_;
+	uint64_t memory_ = 0;
+	uint32_t key_ = 0;
+};
+
+TEST_P(Hostile, ApplicationScribblesOverItsRings) // OHCA-GEN-D4; acceptance: garbage over rings and UAR page
 {
 	HealthyFlow same_function(net, 0), other_function(net, 1);
 	FakeFunction &host = net[0];
-	FakeCq cq = host.create_cq(4);
-	FakeQpOptions options = net.qp_options(0);
-	options.send_cq = options.recv_cq = cq.cqn;
-	options.uar = host.create_uar();
-	options.log_sq_depth = options.log_rq_depth = 3;
-	options.log_sq_stride = options.log_rq_stride = 7;
-	std::vector<FakeQp> qps;
-	uint64_t memory = host.allocate(8192);
-	uint32_t key = host.register_memory(net.pd(0), memory, 8192);
-	// Nothing of others may be touched: a canary behind it.
+	HostileApplication application(net);
+	// Memory that no key covers.
 	uint64_t canary = host.allocate(4096);
 	std::memset(host.host(canary), 0x5c, 4096);
 
 	for (int round = 0; round < 400; round++) {
-		if (qps.size() < 6) {
-			FakeQp a = host.create_qp(options), b = host.create_qp(options);
-			ConnectOptions o;
-			o.ack_timeout = 6;
-			o.retry_count = 1;
-			o.rnr_retry = 1;
-			host.connect(a, b, o);
-			host.connect(b, a, o);
-			qps.push_back(a);
-			qps.push_back(b);
-		}
-		FakeQp &qp = qps[random() % qps.size()];
-		// A good work request, perhaps damaged.
-		ohca_sge sge{.address = memory + random() % 8000, .length = static_cast<uint32_t>(random() % 200), .lkey = key};
-		ohca_sq_wqe wqe{};
-		wqe.opcode = static_cast<uint8_t>(1 + random() % 8);
-		wqe.flags = static_cast<uint8_t>(random() % 16);
-		wqe.remote_address = memory + random() % 9000;
-		wqe.rkey = key;
-		uint32_t index = qp.sq_producer;
-		qp.post_send(wqe, {&sge, 1});
+		FakeQp &qp = application.any_qp(random);
+		application.post(qp, random);
 		if (random() % 2)
-			scribble(qp.sq_slot(index), 128);
-		qp.post_receive(static_cast<uint32_t>(random()), {&sge, 1});
+			scribble(qp.sq_slot(qp.sq_producer - 1), 128);
 		if (random() % 4 == 0)
 			scribble(qp.rq_slot(qp.rq_producer - 1), 128);
 		if (random() % 8 == 0)
 			scribble(reinterpret_cast<std::byte *>(&qp.record()), 64);
 		if (random() % 8 == 0)
-			scribble(reinterpret_cast<std::byte *>(&cq.record()), 64);
+			scribble(reinterpret_cast<std::byte *>(&application.cq.record()), 64);
 		if (random() % 4 == 0)
-			scribble(reinterpret_cast<std::byte *>(&host.uar(options.uar)), OHCA_UAR_SIZE);
+			scribble(reinterpret_cast<std::byte *>(&application.uar()), OHCA_UAR_SIZE);
 		qp.ring();
 		net.advance(random() % 1'000'000);
-		while (cq.poll())
+		while (application.cq.poll())
 			;
-		if (random() % 3 == 0) {
-			size_t which = random() % qps.size();
-			FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_QP, qps[which].qpn));
-			qps.erase(qps.begin() + static_cast<ptrdiff_t>(which));
-			if (qps.empty() || host.function().context().cq(cq.cqn)->overrun) {
-				for (FakeQp &each : qps)
-					FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_QP, each.qpn));
-				qps.clear();
-				FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_CQ, cq.cqn));
-				cq = host.create_cq(4);
-				options.send_cq = options.recv_cq = cq.cqn;
-			}
-		}
-		while (host.async_eq.poll())
-			;
-		while (host.completion_eq.poll())
+		if (random() % 3 == 0)
+			application.destroy_some(random);
+		while (host.async_eq.poll() || host.completion_eq.poll())
 			;
 		ASSERT_NO_FATAL_FAILURE(same_function.write_and_check(random()));
 		ASSERT_NO_FATAL_FAILURE(other_function.write_and_check(random()));

@@ -106,6 +106,38 @@ TEST_F(ProcessorTest, TakesABoundedNumberPerPass)
 	EXPECT_EQ(host.counter(OHCA_COUNTER_COMMANDS), 32u);
 }
 
+TEST_F(ProcessorTest, LongPageListsEndThePass) // OHCA-CMD-D16
+{
+	host.bring_up();
+	uint32_t pd = host.create_pd();
+	constexpr uint32_t kPages = 100'000;
+	uint64_t table = host.allocate(kPages * 8);
+	for (uint32_t i = 0; i < kPages; i++)
+		host.at<uint64_t>(table + i * 8) = uint64_t{i} * 2 * 4096;
+	ohca_page_list list{};
+	list.address = table;
+	list.page_count = kPages;
+	list.log_page_size = 12;
+	list.levels = 1;
+	auto in = FakeFunction::mkey_request(pd, list, 0, uint64_t{kPages} * 4096);
+	std::memcpy(host.host(host.input()), &in, sizeof(in));
+	ohca_cmd_entry entry = nop();
+	entry.opcode = OHCA_CMD_CREATE_MKEY;
+	entry.input_length = sizeof(in);
+	entry.output_length = sizeof(ohca_cmd_create_mkey_out);
+	uint64_t before = host.counter(OHCA_COUNTER_COMMANDS);
+	for (uint16_t slot = 0; slot < 3; slot++) {
+		entry.slot = slot;
+		host.push_entry(entry);
+	}
+	host.ring_commands();
+	for (uint64_t done = 1; done <= 3; done++) {
+		host.step();
+		EXPECT_EQ(host.counter(OHCA_COUNTER_COMMANDS), before + done);
+		EXPECT_EQ(host.poll_completion()->status, OHCA_CMD_STATUS_OK);
+	}
+}
+
 TEST_F(ProcessorTest, RefusesSlotsOutOfRange) // OHCA-CMD-D3
 {
 	host.enable();

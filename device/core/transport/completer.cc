@@ -160,11 +160,11 @@ Delivery handle_read_response(Function &function, QpContext &qp, const Segment &
 		return Delivery::kDone;
 	}
 	if (length > 0) {
-		SgRange ranges[kSendSgeMax];
+		RangeBuffer buffer;
 		SgCursor to;
 		SgCursor from = segment.payload;
 
-		if (!scatter(function, qp, *head, ranges, to))
+		if (!scatter(function, qp, *head, buffer.ranges, to))
 			return Delivery::kDone;
 		to.skip(offset);
 		switch (copy(to, from, length)) {
@@ -195,11 +195,11 @@ void handle_atomic_acknowledge(Function &function, QpContext &qp, const Segment 
 		return;
 	}
 	uint64_t original = segment.operand;
-	SgRange ranges[kSendSgeMax];
+	RangeBuffer buffer;
 	SgRange value = {nullptr, nullptr, 0, reinterpret_cast<std::byte *>(&original), sizeof(original)};
 	SgCursor from = {&value, 1, 0, 0};
 	SgCursor to;
-	if (!scatter(function, qp, *head, ranges, to))
+	if (!scatter(function, qp, *head, buffer.ranges, to))
 		return;
 	if (copy(to, from, std::min<uint64_t>(sizeof(original), head->length)) != CopyResult::kOk) {
 		fail_head(function, qp, OHCA_CQE_STATUS_LOCAL_PROTECTION, OHCA_VENDOR_ERROR_DMA);

@@ -4,6 +4,8 @@
 
 #include <endian.h>
 
+#include <memory>
+
 namespace ohca::core {
 
 uint32_t check_sges(Function &function, uint32_t pd, std::span<const ohca_sge> sges, uint64_t needed,
@@ -26,7 +28,9 @@ uint32_t check_sges(Function &function, uint32_t pd, std::span<const ohca_sge> s
 			function.count(OHCA_COUNTER_LOCAL_PROTECTION_ERRORS);
 			return check.vendor_error;
 		}
-		ranges[count++] = {&function.memory(), check.mkey, address, nullptr, length};
+		if (ranges != nullptr)
+			std::construct_at(ranges + count, &function.memory(), check.mkey, address, nullptr, length);
+		count++;
 		covered += length;
 	}
 	return OHCA_VENDOR_ERROR_NONE;

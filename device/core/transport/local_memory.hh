@@ -11,9 +11,17 @@
 
 namespace ohca::core {
 
+// Room for the ranges of one list. Not initialized: that would cost more than most messages.
+union RangeBuffer {
+	RangeBuffer() {} // NOLINT: elements come to life in check_sges()
+	SgRange ranges[kSendSgeMax];
+};
+static_assert(kSendSgeMax >= kReceiveSgeMax);
+
 // Checks elements until `needed` bytes are covered, each with `access` (0: read); elements
 // behind them are not looked at, as on an HCA that translates when it places data. Empty
-// elements need no key (IBTA 10.6.3). `count` gets the number of ranges.
+// elements need no key (IBTA 10.6.3). `count` gets the number of ranges;
+// `ranges` may be null.
 // Returns OHCA_VENDOR_ERROR_NONE or why an element was refused.
 uint32_t check_sges(Function &function, uint32_t pd, std::span<const ohca_sge> sges, uint64_t needed,
 		    uint32_t access, SgRange *ranges, uint32_t &count);

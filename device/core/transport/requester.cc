@@ -145,12 +145,11 @@ bool build_read_atomic(Function &function, QpContext &qp, SendWindowEntry &entry
 	const bool read = entry.opcode == OHCA_WR_READ;
 	const uint64_t offset = qp.requester.transmit_offset;
 	const auto skipped = static_cast<uint32_t>(offset >> qp.attributes.path_mtu);
-	SgRange ranges[kSendSgeMax];
 	uint32_t count = 0;
 
 	// The answer will be checked again when it is placed: keys may be gone by then.
 	const uint32_t error = check_sges(function, qp.pd, {window_sges(entry), entry.sge_count}, entry.length,
-					  OHCA_ACCESS_LOCAL_WRITE, ranges, count);
+					  OHCA_ACCESS_LOCAL_WRITE, nullptr, count);
 	if (error != OHCA_VENDOR_ERROR_NONE) {
 		mark_failed(entry, OHCA_CQE_STATUS_LOCAL_PROTECTION, error);
 		return false;

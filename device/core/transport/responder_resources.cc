@@ -60,8 +60,9 @@ ResponderResource *allocate_resource(Function &function, QpContext &qp)
 
 ResponderResource *find_resource(Function &function, QpContext &qp, uint32_t psn)
 {
-	for (uint32_t position = 0; position < qp.responder.resource_count; position++) {
-		ResponderResource &resource = resource_at(function, qp, position);
+	// Newest first: old entries may be from before the PSNs wrapped.
+	for (uint32_t position = qp.responder.resource_count; position > 0; position--) {
+		ResponderResource &resource = resource_at(function, qp, position - 1);
 
 		if (psn_distance(psn, resource.psn) < resource.psn_count)
 			return &resource;

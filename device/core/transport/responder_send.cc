@@ -39,11 +39,11 @@ uint32_t invalidate_key(Function &, QpContext &, uint32_t)
 Delivery place(Function &function, QpContext &qp, const Segment &segment, std::span<const ohca_sge> sges)
 {
 	ResponderContext &responder = qp.responder;
-	SgRange ranges[kReceiveSgeMax];
+	RangeBuffer buffer;
 	uint32_t count = 0;
 	const uint32_t error = check_sges(function, qp.pd, sges,
 					  responder.message_length + segment.payload_length,
-					  OHCA_ACCESS_LOCAL_WRITE, ranges, count);
+					  OHCA_ACCESS_LOCAL_WRITE, buffer.ranges, count);
 
 	if (error != OHCA_VENDOR_ERROR_NONE) {
 		responder.recv_active = 1;
@@ -51,7 +51,7 @@ Delivery place(Function &function, QpContext &qp, const Segment &segment, std::s
 		       {kAethNakRemoteOperation, OHCA_CQE_STATUS_LOCAL_PROTECTION, error, 0});
 		return Delivery::kDone;
 	}
-	SgCursor to = {ranges, count, 0, 0};
+	SgCursor to = {buffer.ranges, count, 0, 0};
 	SgCursor from = segment.payload;
 	to.skip(responder.message_length);
 	switch (copy(to, from, segment.payload_length)) {

@@ -63,7 +63,6 @@ void handle_payload_fault(Function &function, QpContext &qp, const Segment &segm
 bool poll_transmit(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
 		   TransmitScratch &scratch, Segment &segment)
 {
-	segment = Segment{};
 	if (response_pending(qp)) {
 		if (!transmit_response(function, qp, limits, scratch, segment))
 			return false;

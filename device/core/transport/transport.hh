@@ -45,7 +45,8 @@ void handle_payload_fault(Function &function, QpContext &qp, const Segment &segm
 void handle_timeout(Function &function, QpContext &qp, TimeNs now);
 
 // The next segment to be sent, responses before requests. scratch holds the ranges that
-// segment.payload refers to and lives until the segment is consumed. False: nothing now.
+// segment.payload refers to and lives until the segment is consumed. The segment that is passed
+// is a new one: only what its kind needs is set. False: nothing now.
 struct TransmitScratch {
 	SgRange ranges[kSendSgeMax];
 };
