@@ -10,7 +10,6 @@ from quick_start import perftest_environment
 from report import Failure, check
 
 _next_port = itertools.count(18001)
-_environment = perftest_environment()
 
 
 def listening(port):
@@ -27,10 +26,12 @@ def listening(port):
 class Pair:
     """Starts both; finish() checks both exit statuses and returns the outputs (server, client)."""
 
-    def __init__(self, program, server, client, arguments, address="127.0.0.1", deadline=60.0, prefix=()):
+    def __init__(self, program, server, client, arguments, address="127.0.0.1", deadline=60.0, prefix=(),
+                 new_post_api=False):
         port = next(_next_port)
         self._deadline = time.monotonic() + deadline
         self._seconds = deadline
+        self._environment = perftest_environment(new_post_api)
         self.name = " ".join([program, *arguments])
         command = [*prefix, program, "-p", str(port), *arguments]
         self.server = self._start([*command, *server])
@@ -41,10 +42,9 @@ class Pair:
             self._kill(self.server)
             raise
 
-    @staticmethod
-    def _start(command):
+    def _start(self, command):
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                text=True, errors="replace", start_new_session=True, env=_environment)
+                                text=True, errors="replace", start_new_session=True, env=self._environment)
 
     @staticmethod
     def _kill(process):
