@@ -42,9 +42,21 @@ class Load:
     def wait_busy(self, more=20, deadline=60.0):
         wait_for("the load to get on", lambda target=self.operations() + more: self._advanced(target), deadline)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        """If it still runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
-        self._collect(10)
+        self._collect(60)
 
     def fails(self, deadline):
         """The load ends by itself, with an error that it can name; returns its output."""

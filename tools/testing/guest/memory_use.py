@@ -4,15 +4,16 @@ import sys
 
 from report import check
 
+_PROGRESS = 20
 # Caches fill in the first cycles; after them a cycle may not cost this much.
 _WARM_UP_PART = 5
-_KIB_PER_CYCLE = 24
+_KIB_PER_CYCLE = 8
 # What other parts of the system move to and fro.
 _NOISE_KIB = 1024
 
 
-def _unreclaimable_kib():
-    """Slab, vmalloc, per-CPU and page tables: all that a driver's leak can be in, but whole pages."""
+def _use_kib():
+    """(slab, vmalloc, per-CPU memory and page tables; what is available, which counts whole pages, too)."""
     with open("/proc/meminfo") as f:
         fields = {line.split(":")[0]: int(line.split()[1]) for line in f}
     return {name: fields[name] for name in ("SUnreclaim", "VmallocUsed", "Percpu", "PageTables")}, fields["MemAvailable"]
@@ -28,19 +29,21 @@ class MemoryUse:
 
     def __init__(self, what, cycles):
         self._what = what
-        self._warm_up = cycles // _WARM_UP_PART
+        self._warm_up = max(cycles // _WARM_UP_PART, 1)
         self._done = 0
         self._begin = None
 
     def cycle_done(self):
         self._done += 1
+        if self._done % _PROGRESS == 0:
+            print(f"{self._what} {self._done}", file=sys.stderr, flush=True)
         if self._done == self._warm_up:
             _drop_caches()
-            self._begin = _unreclaimable_kib()
+            self._begin = _use_kib()
 
     def check_bounded(self):
         _drop_caches()
-        (begin, available), (end, available_now) = self._begin, _unreclaimable_kib()
+        (begin, available), (end, available_now) = self._begin, _use_kib()
         cycles = self._done - self._warm_up
         grown = sum(end.values()) - sum(begin.values())
         lost = available - available_now
