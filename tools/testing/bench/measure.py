@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""measure.py OUTPUT [--quick]: everything that is measured in the guest, as JSON.
+
+ohca0 and rxe0 take turns in each round and each figure is the best of the rounds: what other
+programs on the machine cost then hits both alike, or neither.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest"))
+from pair import Pair
+from quick_start import keep_two_providers
+from report import Failure, check, run
+
+# name: program, message size in bytes, column of the result, whether more is better,
+#       iterations on ohca0 and on rxe0 (chosen so that a run takes about a second on either)
+PERFTEST = {
+    "write_rate_8": ("ib_write_bw", 8, 4, True, 400000, 20000),
+    "read_rate_8": ("ib_read_bw", 8, 4, True, 100000, 20000),
+    "send_rate_8": ("ib_send_bw", 8, 4, True, 100000, 10000),
+    "atomic_rate": ("ib_atomic_bw", 8, 4, True, 100000, 20000),
+    "write_bandwidth_64k": ("ib_write_bw", 65536, 3, True, 50000, 1000),
+    "read_bandwidth_64k": ("ib_read_bw", 65536, 3, True, 50000, 1000),
+    "send_bandwidth_64k": ("ib_send_bw", 65536, 3, True, 20000, 1000),
+    "write_bandwidth_1m": ("ib_write_bw", 1 << 20, 3, True, 5000, 100),
+    "write_latency_2": ("ib_write_lat", 2, 4, False, 10000, 5000),
+    "send_latency_2": ("ib_send_lat", 2, 4, False, 10000, 5000),
+    "read_latency_2": ("ib_read_lat", 2, 4, False, 10000, 5000),
+}
+DEVICES = ("ohca0", "rxe0")
+ADDRESS = "10.77.0.1"
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def perftest(device, name):
+    program, size, column, _, *iterations = PERFTEST[name]
+    arguments = ["-d", device, "-F", "-n", str(iterations[DEVICES.index(device)])]
+    if program != "ib_atomic_bw":
+        arguments += ["-s", str(size)]
+    _, client = Pair(program, [], [], arguments, ADDRESS, deadline=120).finish()
+    for line in client.splitlines():
+        fields = line.split()
+        if fields and fields[0] == str(size) and len(fields) > column:
+            return float(fields[column])
+    raise Failure(f"{client}\n{program} on {device}: no line of {size} bytes in its output")
+
+
+def better(a, b, more):
+    return b if a is None else (max if more else min)(a, b)
+
+
+def measure_perftest(results, rounds):
+    for name, (program, size, _, more, *_) in PERFTEST.items():
+        row = results.setdefault(name, {})
+        for _ in range(rounds):
+            for device in DEVICES:
+                row[device] = better(row.get(device), perftest(device, name), more)
+            if name == "write_bandwidth_1m":
+                answer = json.loads(run("host-request", "memcpy", str(size)))
+                row["memcpy"] = better(row.get("memcpy"), answer["bytes_per_second"] / (1 << 20), True)
+        say(f"{name}: {row}")
+
+
+def measure_many_qps(results, pairs, rounds):
+    words = run("many_qps", "ohca0", str(pairs), str(rounds), deadline=300).split()
+    results["many_qps"] = {"pairs": pairs, "alone": float(words[1]), "among": float(words[3])}
+    say(f"many_qps: {results['many_qps']}")
+
+
+def instructions(operations):
+    """User instructions of a whole run of post_poll_cost; the data path has no others."""
+    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+                           "post_poll_cost", "ohca0", str(operations)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    found = re.search(r"Collected : (\d+)", done.stdout)
+    check(done.returncode == 0 and found, f"{done.stdout}\ncallgrind: status {done.returncode}")
+    return int(found.group(1))
+
+
+def measure_instructions(results):
+    few, many = 64, 1024
+    cost = (instructions(many) - instructions(few)) / (many - few)
+    results["instructions_per_write"] = {"ohca0": cost}
+    say(f"instructions per 8-byte write, post and poll: {cost:.1f}")
+
+
+def main():
+    output, quick = sys.argv[1], "--quick" in sys.argv[2:]
+    keep_two_providers()
+    run("modprobe", "rdma_rxe")
+    run("rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "eth0")
+    results = {}
+    measure_perftest(results, 1 if quick else 3)
+    measure_many_qps(results, 1000, 2 if quick else 4)
+    measure_instructions(results)
+    with open(output, "w", encoding="ascii") as f:
+        json.dump(results, f, indent=1)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(f"bench: {failure}")

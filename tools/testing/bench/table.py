@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The rows of the comparison: what was measured, the yardstick, the ratio and the target."""
+from collections import namedtuple
+
+# ratio: how many times better ohca0 is (0.6: reaches 60 % of the yardstick)
+Row = namedtuple("Row", "name unit ohca yardstick yardstick_name ratio target")
+
+# figure, title, unit, target of the ratio to rxe (None: no target)
+_AGAINST_RXE = (
+    ("write_rate_8", "WRITE rate, 8 B", "Mmsg/s", 20),
+    ("read_rate_8", "READ rate, 8 B", "Mmsg/s", None),
+    ("send_rate_8", "SEND rate, 8 B", "Mmsg/s", None),
+    ("atomic_rate", "fetch-and-add rate", "Mmsg/s", None),
+    ("write_bandwidth_64k", "WRITE bandwidth, 64 KiB", "MiB/s", 20),
+    ("read_bandwidth_64k", "READ bandwidth, 64 KiB", "MiB/s", None),
+    ("send_bandwidth_64k", "SEND bandwidth, 64 KiB", "MiB/s", None),
+    ("write_bandwidth_1m", "WRITE bandwidth, 1 MiB", "MiB/s", None),
+    ("write_latency_2", "WRITE latency, 2 B, typical", "us", 5),
+    ("send_latency_2", "SEND latency, 2 B, typical", "us", 5),
+    ("read_latency_2", "READ latency, 2 B, typical", "us", None),
+)
+# Measured once (facts.md of the project): kernel instructions cannot be counted by callgrind.
+_RXE_INSTRUCTIONS = 15000
+
+
+def rows(results):
+    table = []
+    for figure, title, unit, target in _AGAINST_RXE:
+        ours, rxe = results[figure]["ohca0"], results[figure]["rxe0"]
+        ratio = rxe / ours if unit == "us" else ours / rxe
+        table.append(Row(title, unit, ours, rxe, "rxe", ratio, target))
+    bandwidth = results["write_bandwidth_1m"]
+    table.append(Row("WRITE bandwidth, 1 MiB, against memcpy", "MiB/s", bandwidth["ohca0"], bandwidth["memcpy"],
+                     "memcpy on the device's side", bandwidth["ohca0"] / bandwidth["memcpy"], 0.6))
+    many = results["many_qps"]
+    table.append(Row(f"WRITE rate among {many['pairs']} connected QPs", "Mmsg/s", many["among"] / 1e6,
+                     many["alone"] / 1e6, "the same QP alone", many["among"] / many["alone"], 0.9))
+    cost = results["instructions_per_write"]["ohca0"]
+    table.append(Row("guest instructions per 8 B WRITE", "", cost, _RXE_INSTRUCTIONS, "rxe (measured before)",
+                     _RXE_INSTRUCTIONS / cost, _RXE_INSTRUCTIONS / 600))
+    return table
+
+
+def reached(row):
+    return row.target is None or row.ratio >= row.target
+
+
+def number(value):
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def verdict(row):
+    if row.target is None:
+        return "-"
+    return f">= {number(row.target)}: {'reached' if reached(row) else 'MISSED'}"
+
+
+METHOD = (
+    "One guest, one run; ohca0 and rxe0 take turns and each figure is the best of the rounds. perftest, both ends in the "
+    "guest. QEMU's processor has no pclmulqdq, with which rxe is slower in wall clock. Instructions: valgrind's callgrind "
+    "on post_poll_cost in the guest, one ibv_post_send() and one ibv_poll_cq() call per operation, difference of two run "
+    "lengths; the target of a WRITE executes nothing, and there is no kernel code on the path. "
+    "ratio: how many times better ohca0 is."
+)
+HEADER = ("", "unit", "ohca0", "yardstick", "", "ratio", "target")
+
+
+def cells(row):
+    return (row.name, row.unit, number(row.ohca), number(row.yardstick), row.yardstick_name, number(row.ratio),
+            verdict(row))
+
+
+def markdown(table):
+    lines = ["# ohca beside rxe", "", METHOD, "", "| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
+    lines += ["| " + " | ".join(cells(row)) + " |" for row in table]
+    return "\n".join(lines) + "\n"
+
+
+def csv(table):
+    lines = ["name,unit,ohca0,yardstick,yardstick_name,ratio,target"]
+    lines += [f'"{row.name}",{row.unit},{row.ohca:.6g},{row.yardstick:.6g},{row.yardstick_name},{row.ratio:.6g},'
+              f'{"" if row.target is None else row.target}' for row in table]
+    return "\n".join(lines) + "\n"
+
+
+def text(table):
+    widths = [max(len(line[i]) for line in (HEADER, *map(cells, table))) for i in range(len(HEADER))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
+                     for line in (HEADER, *map(cells, table))) + "\n"
