@@ -67,7 +67,7 @@ void Broker::run_child(Channel channel)
 		start.functions.push_back({.context_memory = function->context().bytes(),
 					   .uar_pages = function->uars().bytes(),
 					   .interrupts = &function->interrupts(),
-					   .dma_map = &function->dma_map(),
+					   .dma_map = function->bus_master() ? &function->dma_map() : nullptr,
 					   .mac = function->options().mac,
 					   .features = function->options().features,
 					   .vector_count = function->options().vector_count});

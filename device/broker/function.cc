@@ -42,6 +42,7 @@ Function::Function(uint32_t index, const FunctionOptions &options, FunctionSurro
 void Function::client_connected()
 {
 	config_.reset();
+	update_bus_master();
 }
 
 void Function::client_disconnected()
@@ -90,6 +91,7 @@ int Function::write_region(uint32_t index, uint64_t offset, std::span<const std:
 			spdlog::info("{}: function level reset", options_.name);
 			reset_function();
 		}
+		update_bus_master();
 		break;
 	default: return EINVAL;
 	}
@@ -199,6 +201,13 @@ int Function::map_dma(const host::DmaMapRequest &request, UniqueFd fd)
 			     strerror(error));
 		return error;
 	}
+	if (bus_master_)
+		send_map(range);
+	return 0;
+}
+
+void Function::send_map(const host::DmaRange &range)
+{
 	surroundings_.engine().send({.type = ChannelType::kMap,
 				     .function = index_,
 				     .address = range.address,
@@ -206,7 +215,20 @@ int Function::map_dma(const host::DmaMapRequest &request, UniqueFd fd)
 				     .offset = range.file_offset,
 				     .file = range.file,
 				     .flag = range.writable});
-	return 0;
+}
+
+// Without Bus Master Enable the engine has no map at all, so it cannot reach anything.
+void Function::update_bus_master()
+{
+	if (config_.bus_master() == bus_master_)
+		return;
+	bus_master_ = config_.bus_master();
+	if (!bus_master_) {
+		surroundings_.engine().request({.type = ChannelType::kUnmapAll, .function = index_}, [](auto) {});
+		return;
+	}
+	for (const auto &[address, range] : dma_map_.ranges())
+		send_map(range);
 }
 
 void Function::unmap_dma(const host::DmaUnmapRequest &request, host::ReplyToken token)
@@ -237,6 +259,7 @@ void Function::reset_device(host::ReplyToken token)
 void Function::reset_function()
 {
 	config_.reset();
+	update_bus_master();
 	msix_table_.fill(std::byte{0});
 	registers_.start_reset();
 	start_reset();
@@ -339,7 +362,7 @@ bool Function::reaches_in_band(uint64_t address, uint64_t size) const
 	if (next == ranges.begin())
 		return false;
 	const host::DmaRange &range = std::prev(next)->second;
-	return range.file == host::kNoFile && address - range.address < range.size &&
+	return bus_master_ && range.file == host::kNoFile && address - range.address < range.size &&
 	       size <= range.size - (address - range.address);
 }
 

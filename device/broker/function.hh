@@ -69,6 +69,7 @@ public:
 	const FunctionOptions &options() const { return options_; }
 	const host::ControlRegisters &registers() const { return registers_; }
 	const host::DmaMap &dma_map() const { return dma_map_; }
+	bool bus_master() const { return bus_master_; }
 	host::InterruptTable &interrupts() { return interrupts_; }
 	const SharedMemory &context() const { return context_; }
 	const SharedMemory &uars() const { return uars_; }
@@ -96,6 +97,8 @@ private:
 	void start_enable();
 	void fail(uint32_t reason);
 	void send_irq(uint32_t vector);
+	void send_map(const host::DmaRange &range);
+	void update_bus_master();
 	bool reaches_in_band(uint64_t address, uint64_t size) const;
 	void reply_dma(bool ok);
 
@@ -112,6 +115,7 @@ private:
 	std::array<std::byte, 16 * 64> msix_table_{}; // kept for whoever reads it back; QEMU emulates its own
 	uint64_t reset_sequence_ = 0;                 // of the newest reset under way
 	std::vector<host::ReplyToken> reset_waiters_;
+	bool bus_master_ = false;                     // as the engine knows it
 	bool dma_active_ = false;
 	ChannelMessage dma_request_;
 	EventLoop::TimerId dma_timer_ = 0;

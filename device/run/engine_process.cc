@@ -99,11 +99,8 @@ EngineProcess::EngineProcess(const EngineStart &start, broker::Channel channel)
 		const auto index = static_cast<uint32_t>(sides_.size());
 		sides_.push_back(std::make_unique<FunctionSide>(*this, index, *function.interrupts));
 		FunctionSide &side = *sides_.back();
-		for (const auto &[address, range] : function.dma_map->ranges()) {
-			bool writable = range.writable;
-			std::byte *base = locate(range.file, range.file_offset, range.size, writable);
-			side.dma.map(address, range.size, base, writable);
-		}
+		if (function.dma_map)
+			inherit_map(side, *function.dma_map);
 		engine_.add_function({.context_memory = function.context_memory,
 				      .uar_pages = function.uar_pages,
 				      .dma = &side.dma,
@@ -116,6 +113,15 @@ EngineProcess::EngineProcess(const EngineStart &start, broker::Channel channel)
 }
 
 EngineProcess::~EngineProcess() = default;
+
+void EngineProcess::inherit_map(FunctionSide &side, const host::DmaMap &map)
+{
+	for (const auto &[address, range] : map.ranges()) {
+		bool writable = range.writable;
+		std::byte *base = locate(range.file, range.file_offset, range.size, writable);
+		side.dma.map(address, range.size, base, writable);
+	}
+}
 
 // --- messages ---
 

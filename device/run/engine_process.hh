@@ -26,7 +26,7 @@ struct FunctionStart {
 	std::span<std::byte> context_memory;
 	std::span<std::byte> uar_pages;
 	host::InterruptTable *interrupts; // the child's copy of the broker's table, with its descriptors
-	const host::DmaMap *dma_map;
+	const host::DmaMap *dma_map; // null: not to be used
 	uint64_t mac;
 	uint64_t features;
 	uint32_t vector_count;
@@ -72,6 +72,7 @@ private:
 	void report_failures();
 
 	// engine_process.cc
+	void inherit_map(FunctionSide &side, const host::DmaMap &map);
 	bool receive(bool wait);
 	// Applies what is in the channel as far as that is allowed in the middle of a pass.
 	void drain(uint64_t until);

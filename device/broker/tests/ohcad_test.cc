@@ -166,9 +166,15 @@ struct Guest {
 		EXPECT_EQ(client.map(kMemoryAddress, kMemorySize, 0, memory.fd()), 0u);
 		const int fd = command_interrupt.get();
 		EXPECT_EQ(client.set_eventfds(OHCA_CMD_VECTOR, std::span(&fd, 1)), 0u);
+		set_command(PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
 	}
 	~Guest() { munmap(uar, bar2_size); }
 
+	void set_command(uint16_t command)
+	{
+		EXPECT_EQ(client.write(VFIO_PCI_CONFIG_REGION_INDEX, PCI_COMMAND,
+				       std::as_bytes(std::span(&command, 1))), 0u);
+	}
 	uint32_t status() { return client.read32(kBar0, OHCA_REGS_STATUS_OFF); }
 	bool reset()
 	{
@@ -187,7 +193,16 @@ struct Guest {
 		eventually([&] { return status() != 0; });
 		return status();
 	}
-	bool bring_up() { return reset() && enable() == (OHCA_STATUS_READY | OHCA_STATUS_ENABLED); }
+	bool bring_up()
+	{
+		set_command(PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+		return reset() && enable() == (OHCA_STATUS_READY | OHCA_STATUS_ENABLED);
+	}
+	std::atomic_ref<__le32> device_state(size_t page = 0)
+	{
+		auto *at = reinterpret_cast<std::byte *>(uar) + page * OHCA_UAR_SIZE;
+		return std::atomic_ref(reinterpret_cast<ohca_uar *>(at)->device_state);
+	}
 	uint32_t fail_reason() { return client.read32(kBar0, OHCA_REGS_FAIL_REASON_OFF); }
 	uint32_t resets() { return client.read32(kBar0, OHCA_REGS_RESET_COUNT_OFF); }
 	bool interrupted()
@@ -225,6 +240,29 @@ TEST_F(Ohcad, RefusesACommandQueueItCannotReach)
 	EXPECT_TRUE(guest.bring_up());
 }
 
+// OHCA-PCI-D10
+TEST_F(Ohcad, ReachesNoMemoryWithoutBusMaster)
+{
+	start();
+	Guest guest(path("f0"));
+	ASSERT_TRUE(guest.bring_up());
+	guest.set_command(PCI_COMMAND_MEMORY);
+	ASSERT_TRUE(guest.reset());
+	EXPECT_TRUE(guest.enable() & OHCA_STATUS_FAILED);
+	EXPECT_EQ(guest.fail_reason(), uint32_t{OHCA_FAIL_CMDQ_DMA});
+	// Neither a new engine nor a new map changes that.
+	kill(engine_pid(), SIGKILL);
+	ASSERT_TRUE(eventually([&] { return engine_pid() == 0; }));
+	ASSERT_TRUE(guest.reset());
+	EXPECT_EQ(guest.client.map(0x40000000, kMemorySize, 0, guest.memory.fd()), 0u);
+	EXPECT_TRUE(guest.enable(0x40000000) & OHCA_STATUS_FAILED);
+	guest.set_command(PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+	for (const uint64_t base : {uint64_t{0x40000000}, kMemoryAddress}) {
+		ASSERT_TRUE(guest.reset());
+		EXPECT_EQ(guest.enable(base), uint32_t{OHCA_STATUS_READY | OHCA_STATUS_ENABLED});
+	}
+}
+
 // OHCA-RST-D7 OHCA-RST-D10 OHCA-RST-D11
 TEST_F(Ohcad, DeadEngineIsReportedAndResetBringsItBack)
 {
@@ -234,19 +272,19 @@ TEST_F(Ohcad, DeadEngineIsReportedAndResetBringsItBack)
 	ASSERT_TRUE(first.bring_up());
 	ASSERT_TRUE(second.bring_up());
 	first.interrupted();
+	const size_t last_page = first.bar2_size / OHCA_UAR_SIZE - 1;
+	for (Guest *guest : {&first, &second}) {
+		guest->device_state() = OHCA_UAR_DEVICE_RUNNING;
+		guest->device_state(last_page) = OHCA_UAR_DEVICE_RUNNING;
+	}
 	const pid_t old_engine = engine_pid();
-	for (Guest *guest : {&first, &second})
-		guest->uar->device_state = OHCA_UAR_DEVICE_RUNNING;
 	kill(old_engine, SIGKILL);
 	for (Guest *guest : {&first, &second}) {
 		EXPECT_TRUE(eventually([&] { return guest->status() & OHCA_STATUS_FAILED; }));
 		EXPECT_EQ(guest->fail_reason(), uint32_t{OHCA_FAIL_ENGINE_DIED});
 		EXPECT_TRUE(guest->interrupted());
-		for (size_t page : {size_t{0}, guest->bar2_size / OHCA_UAR_SIZE - 1}) {
-			const auto *uar = reinterpret_cast<ohca_uar *>(reinterpret_cast<char *>(guest->uar) +
-								       page * OHCA_UAR_SIZE);
-			EXPECT_EQ(uar->device_state, uint32_t{OHCA_UAR_DEVICE_FAILED});
-		}
+		EXPECT_EQ(guest->device_state(), uint32_t{OHCA_UAR_DEVICE_FAILED});
+		EXPECT_EQ(guest->device_state(last_page), uint32_t{OHCA_UAR_DEVICE_FAILED});
 	}
 	// Maps change while no engine is there, too.
 	EXPECT_EQ(first.client.unmap(kMemoryAddress, kMemorySize), 0u);
@@ -256,7 +294,7 @@ TEST_F(Ohcad, DeadEngineIsReportedAndResetBringsItBack)
 	EXPECT_NE(engine_pid(), old_engine);
 	first.uar->device_state = OHCA_UAR_DEVICE_RUNNING;
 	EXPECT_TRUE(second.status() & OHCA_STATUS_FAILED) << "until it is reset itself";
-	EXPECT_EQ(second.uar->device_state, uint32_t{OHCA_UAR_DEVICE_FAILED});
+	EXPECT_EQ(second.device_state(), uint32_t{OHCA_UAR_DEVICE_FAILED});
 	EXPECT_TRUE(second.bring_up());
 }
 
@@ -272,7 +310,7 @@ TEST_F(Ohcad, SurvivesManyDeadEngines)
 	EXPECT_EQ(guest.resets(), 20u);
 }
 
-// OHCA-MEM-D11
+// OHCA-MEM-D11 OHCA-RST-D6
 TEST_F(Ohcad, StuckEngineIsKilledWhenAnUnmapIsNotAcknowledged)
 {
 	start();
@@ -288,6 +326,7 @@ TEST_F(Ohcad, StuckEngineIsKilledWhenAnUnmapIsNotAcknowledged)
 	EXPECT_TRUE(guest.bring_up());
 }
 
+// OHCA-RST-D7
 TEST_F(Ohcad, RegistersAnswerWhileTheEngineIsStuck)
 {
 	start();
@@ -302,7 +341,7 @@ TEST_F(Ohcad, RegistersAnswerWhileTheEngineIsStuck)
 	EXPECT_TRUE(guest.bring_up());
 }
 
-// OHCA-PCI-D4 OHCA-REG-D9
+// OHCA-PCI-D4 OHCA-REG-D9 OHCA-RST-D4
 TEST_F(Ohcad, FunctionLevelResetAndDeviceResetAreResets)
 {
 	start();
@@ -437,7 +476,7 @@ TEST_F(Ohcad, ManySmallMaps)
 	EXPECT_TRUE(guest.bring_up());
 }
 
-// OHCA-DB-D1 OHCA-DB-D9
+// OHCA-DB-D1 OHCA-DB-D4 OHCA-DB-D9
 TEST_F(Ohcad, KickWakesASleepingEngine)
 {
 	start();

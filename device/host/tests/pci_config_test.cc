@@ -33,7 +33,7 @@ uint32_t find_capability(const PciConfig &config, uint8_t id)
 	return 0;
 }
 
-// OHCA-PCI-D1
+// OHCA-PCI-D1 OHCA-PCI-D9
 TEST(PciConfig, IdentifiesTheFunction)
 {
 	const PciConfig config(32, 1 << 22);

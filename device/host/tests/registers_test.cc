@@ -31,7 +31,7 @@ struct Registers : testing::Test {
 	}
 };
 
-// OHCA-REG-D1 OHCA-REG-D6
+// OHCA-REG-D1 OHCA-REG-D4 OHCA-REG-D6
 TEST_F(Registers, DescribeTheDevice)
 {
 	EXPECT_EQ(get(OHCA_REGS_MAGIC_OFF), uint32_t{OHCA_MAGIC});
@@ -66,7 +66,7 @@ TEST_F(Registers, EnableTakesWhatTheDriverWrote)
 	EXPECT_EQ(get(OHCA_REGS_STATUS_OFF), uint32_t{OHCA_STATUS_READY | OHCA_STATUS_ENABLED});
 }
 
-// OHCA-REG-D7
+// OHCA-REG-D7 OHCA-RST-D9
 TEST_F(Registers, ConfigurationIsFrozenByEnable)
 {
 	put(OHCA_REGS_DRIVER_FEATURES_OFF, 1);
@@ -78,7 +78,7 @@ TEST_F(Registers, ConfigurationIsFrozenByEnable)
 	EXPECT_EQ(put(OHCA_REGS_CONTROL_OFF, OHCA_CONTROL_ENABLE), Action::kNone) << "it is enabled already";
 }
 
-// OHCA-REG-D9 OHCA-RST-D5
+// OHCA-REG-D5 OHCA-REG-D9 OHCA-RST-D1 OHCA-RST-D5
 TEST_F(Registers, ResetForgetsAndCounts)
 {
 	put(OHCA_REGS_DRIVER_FEATURES_OFF, 1);
@@ -91,6 +91,7 @@ TEST_F(Registers, ResetForgetsAndCounts)
 	EXPECT_EQ(get(OHCA_REGS_STATUS_OFF), uint32_t{OHCA_STATUS_READY});
 	EXPECT_EQ(get(OHCA_REGS_RESET_COUNT_OFF), 1u);
 	EXPECT_EQ(get(OHCA_REGS_DRIVER_FEATURES_OFF), 0u) << "a write during the reset is lost";
+	EXPECT_EQ(get(OHCA_REGS_DEVICE_FEATURES_OFF), 7u);
 }
 
 // OHCA-RST-D8 OHCA-RST-D11
@@ -107,6 +108,7 @@ TEST_F(Registers, RefusedEnableIsAFailureWithReason)
 	EXPECT_EQ(get(OHCA_REGS_FAIL_REASON_OFF), uint32_t{OHCA_FAIL_NONE});
 }
 
+// OHCA-RST-D11
 TEST_F(Registers, FirstFailureIsKept)
 {
 	enable();
