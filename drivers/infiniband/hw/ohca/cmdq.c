@@ -146,6 +146,9 @@ static void ohca_issue_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, u16 in
 	struct ohca_cmdq_slot *slot = &q->slots[index];
 	struct ohca_cmd_entry *entry = &q->sq[q->producer & (q->depth - 1)];
 
+	/* Of all slots only this one is in use. */
+	if (q->free_count == q->depth - 1)
+		q->last_answer = jiffies;
 	slot->cmd = cmd;
 	slot->state = OHCA_SLOT_ISSUED;
 	slot->opcode = cmd->opcode;
@@ -278,6 +281,7 @@ static void ohca_complete_locked(struct ohca_dev *dev, const struct ohca_cmd_com
 				     slot->generation);
 		return;
 	}
+	q->last_answer = jiffies;
 	if (slot->state == OHCA_SLOT_QUARANTINED) {
 		ohca_late_answer_locked(dev, index, c->status);
 		return;
@@ -367,18 +371,22 @@ static void ohca_abandon_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, int 
 
 /*
  * Without an answer to a DESTROY nobody knows whether the object's memory may
- * be given back, and a queue most of whose slots are lost is of no use: both
- * need a reset.  Other unanswered commands leave nothing that a late answer or
- * the next reset does not clean up.
+ * be given back, and a queue most of whose slots are lost is of no use, nor is
+ * a device that answers nothing at all: these need a reset.  Other unanswered
+ * commands leave nothing that a late answer or the next reset does not clean up.
  */
 static void ohca_timed_out(struct ohca_dev *dev, u16 opcode)
 {
+	const struct ohca_cmdq *q = &dev->cmdq;
+
 	dev_err_ratelimited(ohca_device(dev), "command %#x timed out\n", opcode);
 	ohca_check_health(dev);
 	if (ohca_is_destroy(opcode))
 		ohca_fail(dev, "no answer to a DESTROY command");
-	else if (READ_ONCE(dev->cmdq.quarantined) > dev->cmdq.depth / 2)
+	else if (READ_ONCE(q->quarantined) > q->depth / 2)
 		ohca_fail(dev, "too many commands without an answer");
+	else if (time_after(jiffies, READ_ONCE(q->last_answer) + 2 * ohca_cmdq_timeout() - HZ / 10))
+		ohca_fail(dev, "no command is answered");
 }
 
 /* False: it is over already, the callback runs or has run. */

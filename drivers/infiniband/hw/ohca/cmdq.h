@@ -81,6 +81,7 @@ struct ohca_cmdq {
 	u32 consumer;
 	struct list_head waiters;	/* for a slot, in order */
 	u32 quarantined;		/* slots whose command timed out */
+	unsigned long last_answer;	/* jiffies: or the first command since none was under way */
 	bool stopped;			/* -EIO for everybody */
 };
 

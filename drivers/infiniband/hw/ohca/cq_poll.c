@@ -177,10 +177,27 @@ static int ohca_poll_flushed(struct ohca_cq *cq, int count, struct ib_wc *wc)
 	return done;
 }
 
+static bool ohca_cq_has_outstanding(struct ohca_cq *cq)
+{
+	struct ohca_qp *qp;
+	unsigned long qpn;
+
+	xa_for_each(&cq->qps, qpn, qp) {
+		if (qp->ibqp.send_cq == &cq->ibcq && READ_ONCE(qp->sq.head) != qp->sq.tail)
+			return true;
+		if (qp->ibqp.recv_cq == &cq->ibcq && READ_ONCE(qp->rq.head) != qp->rq.tail)
+			return true;
+	}
+	return false;
+}
+
 /* Whether a failed device's work requests can be completed by software. */
 static bool ohca_must_flush(const struct ohca_dev *dev)
 {
-	/* Not before the reset: until then completions may still arrive. */
+	/*
+	 * Not before the reset: until then completions may still arrive.
+	 * Pairs with the release in ohca_quiesce().
+	 */
 	return smp_load_acquire(&dev->quiesced);
 }
 
@@ -218,6 +235,7 @@ int ohca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	unsigned long irq_flags;
 	u32 sequence;
 	int ret = 0;
+	bool flush;
 
 	spin_lock_irqsave(&cq->lock, irq_flags);
 	sequence = (cq->arm_value >> OHCA_CQ_ARM_SEQUENCE_SHIFT) + 1;
@@ -227,11 +245,12 @@ int ohca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	virt_mb();
 	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
 		ret = ohca_cqe_ready(cq, cq->consumer);
+	flush = ohca_must_flush(dev) && ohca_cq_has_outstanding(cq);
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
 
 	/* Nobody fires an armed CQ of a dead device. */
-	if (ohca_failed(dev))
-		ohca_flush_later(dev);
+	if (flush)
+		ohca_flush_if_dead(dev);
 	return ret;
 }
 

@@ -99,9 +99,7 @@ static void ohca_async_event(struct ohca_dev *dev, const struct ohca_eqe *eqe)
 		ohca_qp_event(dev, number, IB_EVENT_QP_LAST_WQE_REACHED);
 		break;
 	case OHCA_EVENT_EQ_OVERRUN:
-		dev_warn_ratelimited(ohca_device(dev), "EQ %#x overran\n", number);
-		/* Completion events were lost: give every CQ one. */
-		ohca_flush_later(dev);
+		dev_warn_ratelimited(ohca_device(dev), "async events were lost\n");
 		break;
 	default:
 		dev_warn_ratelimited(ohca_device(dev), "async event of unknown type %u dropped\n",

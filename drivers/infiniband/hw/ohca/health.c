@@ -99,7 +99,7 @@ static void ohca_fatal_work(struct work_struct *work)
 	ohca_mark_uars_failed(dev);
 	ohca_cmdq_stop(dev);
 	ohca_quiesce(dev);
-	ohca_flush_later(dev);
+	queue_work(dev->wq, &dev->flush_work);
 	ohca_dispatch_event(dev, IB_EVENT_DEVICE_FATAL);
 	ohca_port_update(dev);
 }
@@ -125,9 +125,17 @@ static void ohca_flush_work(struct work_struct *work)
 	}
 }
 
-void ohca_flush_later(struct ohca_dev *dev)
+/*
+ * For those who have just posted or armed something on a device that may be
+ * dead: nobody else is going to tell the CQ's user.  Not before the reset; the
+ * fatal work flushes then.
+ */
+void ohca_flush_if_dead(struct ohca_dev *dev)
 {
-	queue_work(dev->wq, &dev->flush_work);
+	/* What was posted before what is looked at; pairs with queue_work() there. */
+	smp_mb();
+	if (READ_ONCE(dev->quiesced))
+		queue_work(dev->wq, &dev->flush_work);
 }
 
 static void ohca_health_work(struct work_struct *work)

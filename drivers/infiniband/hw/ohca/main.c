@@ -183,6 +183,7 @@ static int ohca_register(struct ohca_dev *dev, const char *name)
 		ret = ib_register_device(ibdev, "ohca%d", ohca_device(dev));
 	if (ret) {
 		ohca_netdev_unregister(dev);
+		cancel_work_sync(&dev->port.work);
 		return ret;
 	}
 	mutex_lock(&dev->event_lock);
@@ -222,6 +223,8 @@ int ohca_start(struct ohca_dev *dev, const char *name)
 	if (ret)
 		goto err_reset;
 	ohca_health_start(dev);
+	if (IS_ENABLED(CONFIG_INFINIBAND_OHCA_SELFTEST))
+		ohca_selftest(dev);
 	ret = ohca_register(dev, name);
 	if (ret)
 		goto err_eqs;
@@ -231,7 +234,9 @@ err_eqs:
 	ohca_eqs_destroy(dev);
 err_reset:
 	ohca_health_stop(dev);
-	ohca_hw_reset(dev);
+	cancel_work_sync(&dev->port.work);
+	if (ohca_hw_reset(dev) == -EIO)
+		dev->bus.stop_dma(dev);
 	ohca_cmdq_free(dev);
 err_wq:
 	destroy_workqueue(dev->wq);
@@ -254,6 +259,8 @@ void ohca_stop(struct ohca_dev *dev)
 	ohca_eqs_destroy(dev);
 	ohca_cmdq_stop(dev);
 	ohca_health_stop(dev);
+	/* A failure in the meantime has started it again. */
+	cancel_work_sync(&dev->port.work);
 	if (ohca_hw_reset(dev) == -EIO)
 		dev->bus.stop_dma(dev);
 	ohca_cmdq_free(dev);

@@ -307,7 +307,7 @@ void ohca_wait_quiesced(struct ohca_dev *dev);
 void ohca_health_init(struct ohca_dev *dev);
 void ohca_health_start(struct ohca_dev *dev);
 void ohca_health_stop(struct ohca_dev *dev);
-void ohca_flush_later(struct ohca_dev *dev);
+void ohca_flush_if_dead(struct ohca_dev *dev);
 void ohca_dispatch_event(struct ohca_dev *dev, enum ib_event_type type);
 
 /* eq.c */
@@ -408,6 +408,9 @@ int ohca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 
 int ohca_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
 int ohca_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq);
 int ohca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);
+
+/* selftest.c */
+void ohca_selftest(struct ohca_dev *dev);
 
 /* format.c */
 void ohca_check_formats(void);

@@ -208,8 +208,7 @@ out:
 	spin_unlock_irqrestore(&sq->lock, flags);
 	if (ret)
 		*bad_wr = wr;
-	if (ohca_failed(dev))
-		ohca_flush_later(dev);
+	ohca_flush_if_dead(dev);
 	return ret;
 }
 
@@ -265,7 +264,6 @@ out:
 	spin_unlock_irqrestore(&rq->lock, flags);
 	if (ret)
 		*bad_wr = wr;
-	if (ohca_failed(dev))
-		ohca_flush_later(dev);
+	ohca_flush_if_dead(dev);
 	return ret;
 }
