@@ -12,8 +12,8 @@ _numbers = itertools.count(1)
 
 
 def short_data_test(operations=1000, deadline=90):
-    run("data_test", "--operations", str(operations), "--qps", "4", "--threads", "1", "--message-max", "65536", "--quiet",
-        deadline=deadline)
+    run("data_test", "--operations", str(operations), "--qps", "4", "--threads", "1", "--message-max", "65536",
+        "--quiet", deadline=deadline)
 
 
 class Load:

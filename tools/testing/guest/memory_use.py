@@ -13,7 +13,7 @@ _NOISE_KIB = 1024
 
 
 def _use_kib():
-    """(slab, vmalloc, per-CPU memory and page tables; what is available, which counts whole pages, too)."""
+    """(slab, vmalloc, per-CPU memory, page tables; what is available, which counts whole pages, too)."""
     with open("/proc/meminfo") as f:
         fields = {line.split(":")[0]: int(line.split()[1]) for line in f}
     return {name: fields[name] for name in ("SUnreclaim", "VmallocUsed", "Percpu", "PageTables")}, fields["MemAvailable"]
@@ -47,9 +47,10 @@ class MemoryUse:
         cycles = self._done - self._warm_up
         grown = sum(end.values()) - sum(begin.values())
         lost = available - available_now
-        print(f"{cycles} times {self._what}: {grown} KiB more kernel memory {begin} -> {end}, {lost} KiB less available",
-              file=sys.stderr, flush=True)
+        print(f"{cycles} times {self._what}: {grown} KiB more kernel memory {begin} -> {end}, "
+              f"{lost} KiB less available", file=sys.stderr, flush=True)
         limit = _NOISE_KIB + _KIB_PER_CYCLE * cycles
         check(grown <= limit, f"{cycles} times {self._what}: kernel memory grew by {grown} KiB, more than {limit}")
         # available also counts whole pages, and is a coarse estimate
-        check(lost <= 8 * limit, f"{cycles} times {self._what}: {lost} KiB less memory available, more than {8 * limit}")
+        check(lost <= 8 * limit,
+              f"{cycles} times {self._what}: {lost} KiB less memory available, more than {8 * limit}")

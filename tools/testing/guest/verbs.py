@@ -98,7 +98,8 @@ class Context:
 
     def close(self):
         """Everything can be given back, whatever has become of the device."""
-        for what, status in (("ibv_dereg_mr", _lib.ibv_dereg_mr(self._mr)), ("ibv_destroy_cq", _lib.ibv_destroy_cq(self._cq)),
+        for what, status in (("ibv_dereg_mr", _lib.ibv_dereg_mr(self._mr)),
+                             ("ibv_destroy_cq", _lib.ibv_destroy_cq(self._cq)),
                              ("ibv_dealloc_pd", _lib.ibv_dealloc_pd(self._pd)),
                              ("ibv_close_device", _lib.ibv_close_device(self._context))):
             check(status == 0, f"{what}: status {status}")
