@@ -157,7 +157,7 @@ bool parse_options(int argc, char **argv, Options &options)
 	app.add_option("--feature-mask", parsed.feature_mask, "Offer only these features (hexadecimal)");
 	app.add_option("--spin-us", parsed.spin_us, "Spin that long after work while a processor is free")
 		->capture_default_str();
-	app.add_option("--sleep-us", parsed.nap_us, "First nap between two looks for work; naps grow")
+	app.add_option("--sleep-us", parsed.nap_us, "First nap between two looks for work, to begin with; it adapts")
 		->check(CLI::Range(1, 1000))
 		->capture_default_str();
 	app.add_option("--idle-ms", parsed.idle_ms, "Sleep, needing a kick, after that long without work")

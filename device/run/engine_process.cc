@@ -170,7 +170,7 @@ void EngineProcess::apply(const ChannelMessage &message, UniqueFd fd)
 	FunctionSide &side = *sides_[message.function];
 	switch (message.type) {
 	case ChannelType::kAddFile: files_.insert_or_assign(message.file, File{std::move(fd), true, {}}); break;
-	case ChannelType::kDropFile: drop_file(message.file); break;
+	case ChannelType::kDropFile: dropped_files_.push_back(message.file); break;
 	case ChannelType::kMap: {
 		bool writable = message.flag;
 		std::byte *base = locate(message.file, message.offset, message.size, writable);
@@ -209,6 +209,15 @@ void EngineProcess::acknowledge_unmaps()
 	for (const ChannelMessage &message : unmaps_)
 		answer(message);
 	unmaps_.clear();
+}
+
+void EngineProcess::finish_pass()
+{
+	acknowledge_unmaps();
+	// Not earlier: the pass may have held pointers into them.
+	for (const host::FileId file : dropped_files_)
+		drop_file(file);
+	dropped_files_.clear();
 }
 
 void EngineProcess::run_deferred()

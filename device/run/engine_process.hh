@@ -79,6 +79,7 @@ private:
 	void apply(const broker::ChannelMessage &message, UniqueFd fd);
 	void run_deferred();
 	void acknowledge_unmaps();
+	void finish_pass();
 	void answer(const broker::ChannelMessage &request, uint32_t value = 0);
 	void send(const broker::ChannelMessage &message);
 	std::byte *locate(host::FileId file, uint64_t offset, uint64_t size, bool &writable);
@@ -99,6 +100,7 @@ private:
 	uint64_t processed_ = 0;                        // messages taken from the channel
 	std::vector<broker::ChannelMessage> deferred_;  // RESET, ENABLE: between two passes only
 	std::vector<broker::ChannelMessage> unmaps_;    // applied, acknowledged at the end of the pass
+	std::vector<host::FileId> dropped_files_;       // unmapped at the end of the pass
 	bool stop_ = false;
 	bool dma_answered_ = false;
 	bool dma_ok_ = false;

@@ -49,13 +49,13 @@ void EngineProcess::run()
 			while (!stop_ && receive(false)) {
 			}
 			run_deferred();
-			acknowledge_unmaps();
+			finish_pass();
 			if (stop_)
 				break;
 		}
 		const uint64_t now_ns = monotonic_ns();
 		const bool busy = engine_.run(now_ns);
-		acknowledge_unmaps();
+		finish_pass();
 		count(statistics.passes);
 		if (busy)
 			count(statistics.busy_passes);
