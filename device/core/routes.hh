@@ -34,14 +34,17 @@ public:
 		stale_ = false;
 	}
 
-	// The function that holds `gid`. If several do: the one whose GID entry has `mac`, else
-	// `own` (the sender is its own peer), else any. kNone if nobody does.
+	// The function that holds `gid`. If several do: the one that was given `mac` by the operator
+	// (a driver may write any GID and MAC into its table, but not take traffic away with it),
+	// else one whose GID entry has `mac`, else `own` (the sender is its own peer), else any.
+	// kNone if nobody does.
 	uint32_t find(const Gid &gid, const Mac &mac, uint32_t own) const;
 
 private:
 	struct Holder {
 		uint32_t function;
-		Mac mac;
+		Mac mac;      // of the GID entry
+		Mac port_mac; // of the function
 	};
 	struct Hash {
 		size_t operator()(const Gid &gid) const

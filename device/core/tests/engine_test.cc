@@ -174,6 +174,30 @@ TEST(Engine, MacDecidesBetweenFunctionsWithOneGid)
 }
 
 // OHCA-RC-D11 OHCA-GEN-D4
+TEST(Engine, ADriverCannotTakeTheGidOfAnotherFunction)
+{
+	Loopback net(3);
+	auto [a, b] = net.connected_pair(2, 1);
+	// Function 0, which comes first, claims GID and MAC of function 1.
+	ohca_cmd_set_gid_in theft{};
+	theft.gid[0] = 0xfd;
+	theft.gid[15] = net[1].gid_byte();
+	theft.index = 3;
+	theft.vlan_id = OHCA_VLAN_NONE;
+	std::memcpy(theft.mac, &net[1].options().mac, sizeof(theft.mac));
+	FakeFunction::must(net[0].command(OHCA_CMD_SET_GID, theft));
+	uint64_t buffer = filled(net[2], 4096, 5);
+	uint32_t lkey = net[2].register_memory(net.pd(2), buffer, 4096);
+	uint64_t remote = net[1].allocate(4096);
+	uint32_t rkey = net[1].register_memory(net.pd(1), remote, 4096);
+	net.write(a, buffer, lkey, remote, rkey, 4096);
+	a.ring();
+	net.run();
+	EXPECT_TRUE(net.cq(2).poll());
+	EXPECT_EQ(std::memcmp(net[2].host(buffer), net[1].host(remote), 4096), 0);
+	EXPECT_EQ(net[0].counter(OHCA_COUNTER_PACKETS_DROPPED), 0u);
+}
+
 TEST(Engine, AFunctionCannotSpeakForAnother)
 {
 	// a of function 0 is connected to b of function 1. A queue pair of function 2 claims to be a:
