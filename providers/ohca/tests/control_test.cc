@@ -179,6 +179,21 @@ TEST_F(ControlTest, FailedModifyChangesNothing)
 	EXPECT_EQ(ohca_post_send(qp, &wr, &bad), 0);
 }
 
+// The kernel is trusted, but one that answers this is another driver's.
+TEST(ContextTest, RefusesImplausibleLimitsAndUnmappablePages)
+{
+	void *memory = std::calloc(1, ohca_context_size());
+	auto *verbs = static_cast<verbs_context *>(memory);
+	ohca_alloc_ucontext_resp response{};
+	EXPECT_NE(ohca_context_init(verbs, -1, &response), 0);
+	response.log_max_sq_depth = 31;
+	EXPECT_EQ(ohca_context_init(verbs, -1, &response), EINVAL);
+	response.log_max_sq_depth = 4;
+	response.max_inline = OHCA_SQ_STRIDE_MAX + 1;
+	EXPECT_EQ(ohca_context_init(verbs, -1, &response), EINVAL);
+	std::free(memory);
+}
+
 TEST_F(ControlTest, FirmwareVersion)
 {
 	ibv_device_attr_ex attr{};

@@ -181,12 +181,15 @@ TEST_F(PostTest, RefusesBadRequestsAndNamesThem)
 	bad.opcode = IBV_WR_RDMA_READ;
 	bad.send_flags = IBV_SEND_INLINE;
 	expect_refused();
-	bad.sg_list = long_list;
-	bad.num_sge = 2;
-	bad.send_flags = IBV_SEND_INLINE;
-	expect_refused();
+	for (std::uint32_t length : {3u, 0xffffffffu}) { // 30 + 3 > 32
+		long_list[1].length = length;
+		bad.sg_list = long_list;
+		bad.num_sge = 2;
+		bad.send_flags = IBV_SEND_INLINE;
+		expect_refused();
+	}
 	// Those before the bad one were posted.
-	EXPECT_EQ(qp().record->sq_producer, 7u);
+	EXPECT_EQ(qp().record->sq_producer, 8u);
 }
 
 TEST_F(PostTest, ListRingsOnce)

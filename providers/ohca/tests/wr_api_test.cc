@@ -217,11 +217,13 @@ TEST_F(WrApiTest, BadPayloadFailsTheBatch)
 {
 	char data[64] = {};
 	const ibv_data_buf buffers[] = {{data, 32}, {data, ~std::size_t{0}}};
+	const ibv_data_buf one_too_many[] = {{data, 32}, {data, 1}};
 	ibv_sge three[3] = {};
 	const std::function<void()> cases[] = {
 		[&] { ibv_wr_send(ex_), ibv_wr_set_sge_list(ex_, 3, three); },
 		[&] { ibv_wr_send(ex_), ibv_wr_set_inline_data(ex_, data, 33); },
 		[&] { ibv_wr_send(ex_), ibv_wr_set_inline_data_list(ex_, 2, buffers); },
+		[&] { ibv_wr_send(ex_), ibv_wr_set_inline_data_list(ex_, 2, one_too_many); },
 		[&] { ibv_wr_rdma_read(ex_, 0, 0), ibv_wr_set_inline_data(ex_, data, 1); },
 		[&] { ibv_wr_atomic_fetch_add(ex_, 0, 0, 0), ibv_wr_set_inline_data_list(ex_, 1, buffers); },
 		[&] { ibv_wr_atomic_fetch_add(ex_, 0, 0, 0), ibv_wr_set_sge_list(ex_, 2, list_); },
