@@ -245,7 +245,8 @@ void Flow::describe_operation(std::uint64_t wr_id) const
 void Flow::describe() const
 {
 	std::fprintf(stderr,
-		     "  QP 0x%x (state %d) -> QP 0x%x (state %d): round %" PRIu64 ", %zu of %zu operations and %zu of %zu receives done\n",
+		     "  QP 0x%x (state %d) -> QP 0x%x (state %d): round %" PRIu64
+		     ", %zu of %zu operations and %zu of %zu receives done\n",
 		     requester_.qp()->qp_num, state_of(requester_.qp()), responder_.qp()->qp_num,
 		     state_of(responder_.qp()), rounds_, sent_done_, round_.operations.size(), received_done_,
 		     round_.receives.size());

@@ -164,7 +164,9 @@ void garbage_registers(BareFunction &function, Random &random)
 		const std::uint64_t value = random.next();
 		switch (random.below(5)) {
 		case 0: at[random.below(8)] = static_cast<std::uint8_t>(value); break;
-		case 1: *reinterpret_cast<volatile std::uint16_t *>(at + 2 * random.below(4)) = static_cast<std::uint16_t>(value); break;
+		case 1:
+			*reinterpret_cast<volatile std::uint16_t *>(at + 2 * random.below(4)) = static_cast<std::uint16_t>(value);
+			break;
 		case 2: *reinterpret_cast<volatile std::uint32_t *>(at) = static_cast<std::uint32_t>(value); break;
 		case 3: *reinterpret_cast<volatile std::uint64_t *>(at) = value; break;
 		default: (void)*reinterpret_cast<volatile std::uint64_t *>(at); break;
