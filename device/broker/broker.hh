@@ -23,8 +23,9 @@ namespace ohca::broker {
 struct BrokerOptions {
 	std::vector<FunctionOptions> functions;
 	run::PolicyOptions policy;
-	// After that without an answer the engine is stuck. QEMU gives up at 5 s.
-	std::chrono::milliseconds engine_deadline{2000};
+	// After that without an answer the engine is stuck. QEMU gives up at 5 s; much less would
+	// take an engine for dead that a busy machine has merely not run.
+	std::chrono::milliseconds engine_deadline{3500};
 	// Called in each new engine process, before and after it closes what it inherited.
 	std::function<void()> close_engine_log = [] {};
 	std::function<void()> open_engine_log = [] {};

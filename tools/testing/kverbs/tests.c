@@ -154,7 +154,7 @@ static int kv_test_atomics(struct kv_pair *pair)
 	return 0;
 }
 
-/* A signaled work request retires the unsignaled ones before it; the ring goes round. */
+/* A signaled work request retires the unsignaled ones before it; the ring goes round. OHCA-SQ-H4 */
 /* OHCA-SQ-D6 */
 static int kv_test_unsignaled(struct kv_pair *pair)
 {
@@ -249,7 +249,7 @@ static int kv_test_error(struct kv_pair *pair)
 	return 0;
 }
 
-/* Completions that nobody has polled vanish with their queue pair. */
+/* Completions that nobody has polled vanish with their queue pair. OHCA-QP-H2 */
 /* OHCA-CQ-D6 OHCA-CQ-H5 */
 static int kv_test_destroy_with_completions(struct kv_pair *pair)
 {
@@ -290,6 +290,7 @@ static int kv_wait_events(atomic_t *events, int count)
 }
 
 /* OHCA-CQ-D5 */
+/* OHCA-EQ-H3, OHCA-EQ-H7 */
 static int kv_test_events(struct kv_pair *pair)
 {
 	struct ib_wc wc;

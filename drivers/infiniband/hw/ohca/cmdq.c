@@ -317,11 +317,10 @@ static u32 ohca_reap_locked(struct ohca_dev *dev, struct list_head *done)
 		 */
 		dma_rmb();
 		ohca_copy_entry(&c, &q->cq[q->consumer & (q->depth - 1)], sizeof(c));
-		q->consumer++;
+		/* Before the slot may be used again. */
+		WRITE_ONCE(q->record->completion_consumer, cpu_to_le32(++q->consumer));
 		ohca_complete_locked(dev, &c, done);
 	}
-	if (count)
-		WRITE_ONCE(q->record->completion_consumer, cpu_to_le32(q->consumer));
 	return count;
 }
 
@@ -340,9 +339,12 @@ bool ohca_cmdq_drain(struct ohca_dev *dev)
 	spin_lock_irqsave(&q->lock, flags);
 	for (round = 0; round < OHCA_CMDQ_DRAIN_ROUNDS; round++) {
 		count += ohca_reap_locked(dev, &done);
+		/* The device finds the ring emptied once it finds it armed. */
+		dma_wmb();
 		WRITE_ONCE(q->record->interrupt_arm, cpu_to_le32(1));
-		/* Arm, then look once more: pairs with the device's fence between
-		 * writing a completion and reading interrupt_arm.
+		/*
+		 * Arm, then look once more: pairs with the device's fence
+		 * between writing a completion and reading interrupt_arm.
 		 */
 		virt_mb();
 		if (!ohca_completion_ready(q))

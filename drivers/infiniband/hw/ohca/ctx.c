@@ -135,6 +135,9 @@ int ohca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata)
 	struct ohca_alloc_ucontext_req req;
 	int ret;
 
+	/* A larger page would show an application its neighbours' UARs. */
+	BUILD_BUG_ON(PAGE_SIZE != OHCA_UAR_SIZE);
+
 	ret = ohca_udata_request(&dev->ibdev, udata, &req, 0, sizeof(req));
 	if (ret)
 		return ret;

@@ -149,6 +149,8 @@ static void ohca_eq_drain(struct ohca_eq *eq)
 
 	for (round = 0; round < OHCA_EQ_DRAIN_ROUNDS; round++) {
 		ohca_eq_reap(eq);
+		/* The device finds the ring emptied once it finds it armed. */
+		dma_wmb();
 		WRITE_ONCE(eq->record->interrupt_arm, cpu_to_le32(1));
 		/*
 		 * Arm, then look once more: pairs with the device's fence

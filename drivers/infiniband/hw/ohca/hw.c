@@ -86,6 +86,7 @@ int ohca_hw_probe(struct ohca_dev *dev)
 		dev_err(ohca_device(dev), "no UAR page\n");
 		return -ENODEV;
 	}
+	dev->bus.vector_count = ohca_read32(dev, OHCA_REGS_VECTOR_COUNT_OFF);
 	mac = ohca_read64(dev, OHCA_REGS_MAC_OFF);
 	for (i = 0; i < ETH_ALEN; i++)
 		dev->mac[i] = mac >> (8 * i);

@@ -55,7 +55,7 @@ struct ohca_dev;
  * @kick_phys:	of the kick page
  * @uar_count:	UAR pages that fit the mapping
  * @uar_pgprot:	what an application's mapping of a UAR page needs
- * @vector_count: interrupt vectors allocated
+ * @vector_count: interrupt vectors: offered by the device, then allocated
  * @irq:	Linux interrupt number of a vector
  * @stop_dma:	last resort: cut the function off from host memory
  */

@@ -122,7 +122,8 @@ static void ohca_pci_refuse_bouncing(struct pci_dev *pdev)
 
 static int ohca_pci_vectors(struct ohca_dev *dev)
 {
-	unsigned int wanted = min(num_online_cpus() + 1, OHCA_MSIX_VECTOR_COUNT_MAX);
+	unsigned int wanted = min3(num_online_cpus() + 1, dev->bus.vector_count,
+				   (unsigned int)OHCA_MSIX_VECTOR_COUNT_MAX);
 	int ret;
 
 	/* One for commands and async events, the others for completions. */
