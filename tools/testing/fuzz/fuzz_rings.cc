@@ -17,7 +17,7 @@ namespace {
 void overwrite(FuzzedDataProvider &input, std::byte *target, size_t size)
 {
 	size_t at = input.ConsumeIntegralInRange<size_t>(0, size - 1);
-	std::vector<uint8_t> bytes = input.ConsumeBytes<uint8_t>(std::min<size_t>(size - at, input.ConsumeIntegralInRange(0, 80)));
+	std::vector<uint8_t> bytes = input.ConsumeBytes<uint8_t>(std::min<size_t>(size - at, input.ConsumeIntegralInRange<size_t>(0, 80)));
 	if (!bytes.empty())
 		std::memcpy(target + at, bytes.data(), bytes.size());
 }
