@@ -51,6 +51,12 @@ constexpr std::array<const char *, OHCA_COUNTER_COUNT> kCounters = {
 	"doorbells_bad",
 	"commands",
 	"commands_failed",
+	"datagrams_dropped",
+	"qkey_violations",
+	"uc_messages_lost",
+	"multicast_received",
+	"registrations",
+	"invalidations",
 };
 static_assert(kCounters.back() != nullptr);
 

@@ -37,7 +37,7 @@ inline std::uint8_t write_operation(std::byte *wqe, const ibv_send_wr &wr)
 		write_operands(wqe, {.immediate = wr.imm_data});
 		return OHCA_WR_SEND_IMM;
 	case IBV_WR_SEND_WITH_INV:
-		write_operands(wqe, {.invalidate_rkey = wr.invalidate_rkey});
+		write_operands(wqe, {.invalidate_key = wr.invalidate_rkey});
 		return OHCA_WR_SEND_INV;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 		write_operands(wqe, {.remote_address = wr.wr.atomic.remote_addr, .rkey = wr.wr.atomic.rkey});

@@ -51,17 +51,17 @@ inline void write_control(std::byte *wqe, std::uint8_t opcode, std::uint8_t flag
 // The rest of the header: what an opcode has no use for is 0.
 struct Operands {
 	std::uint32_t immediate = 0; // as on the wire
-	std::uint32_t invalidate_rkey = 0;
+	std::uint32_t invalidate_key = 0;
 	std::uint64_t remote_address = 0;
 	std::uint32_t rkey = 0;
 };
 
 inline void write_operands(std::byte *wqe, const Operands &operands)
 {
-	static_assert(offsetof(ohca_sq_wqe, invalidate_rkey) == offsetof(ohca_sq_wqe, immediate) + 4);
-	static_assert(offsetof(ohca_sq_wqe, reserved_e0) == offsetof(ohca_sq_wqe, rkey) + 4);
+	static_assert(offsetof(ohca_sq_wqe, invalidate_key) == offsetof(ohca_sq_wqe, immediate) + 4);
+	static_assert(offsetof(ohca_sq_wqe, remote_srqn) == offsetof(ohca_sq_wqe, rkey) + 4);
 	store_at(wqe + offsetof(ohca_sq_wqe, immediate),
-		 operands.immediate | std::uint64_t{operands.invalidate_rkey} << 32);
+		 operands.immediate | std::uint64_t{operands.invalidate_key} << 32);
 	store_at(wqe + offsetof(ohca_sq_wqe, remote_address), operands.remote_address);
 	store_at(wqe + offsetof(ohca_sq_wqe, rkey), std::uint64_t{operands.rkey});
 }

@@ -58,7 +58,7 @@ void wr_send_imm(ibv_qp_ex *qp, __be32 immediate)
 
 void wr_send_inv(ibv_qp_ex *qp, std::uint32_t invalidate_rkey)
 {
-	begin(qp, OHCA_WR_SEND_INV, {.invalidate_rkey = invalidate_rkey});
+	begin(qp, OHCA_WR_SEND_INV, {.invalidate_key = invalidate_rkey});
 }
 
 void wr_rdma_write(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address)

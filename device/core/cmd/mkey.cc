@@ -11,14 +11,16 @@ namespace {
 
 CommandResult check(Function &function, const struct ohca_cmd_create_mkey_in &in)
 {
-	if (in.reserved_190 || in.reserved_1a0)
+	if (in.reserved_198 || in.list_entry_max)
 		return bad_parameter(OHCA_CMD_DETAIL_RESERVED);
 	if (in.flags & ~OHCA_MKEY_FLAGS_ALL)
 		return unsupported(OHCA_CMD_DETAIL_NONE);
+	if (in.type != OHCA_MKEY_TYPE_REGION)
+		return unsupported(OHCA_CMD_DETAIL_TYPE);
 	uint32_t access = from_le(in.access);
 	// IBTA 10.6.3.1: remote write and atomic require local write.
 	constexpr uint32_t kNeedsLocalWrite = OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_ATOMIC;
-	if ((access & ~uint32_t{OHCA_ACCESS_ALL}) ||
+	if ((access & ~uint32_t{OHCA_REGION_ACCESS_ALL}) ||
 	    ((access & kNeedsLocalWrite) && !(access & OHCA_ACCESS_LOCAL_WRITE)))
 		return bad_parameter(OHCA_CMD_DETAIL_ACCESS);
 	if ((access & OHCA_ACCESS_REMOTE_ATOMIC) && !function.has_feature(OHCA_FEATURE_ATOMIC))

@@ -58,7 +58,7 @@ CommandResult check_references(Function &function, const struct ohca_cmd_create_
 {
 	if (in.reserved_1b0)
 		return bad_parameter(OHCA_CMD_DETAIL_RESERVED);
-	if (in.flags & ~OHCA_QP_FLAGS_ALL)
+	if (in.flags & (~OHCA_QP_FLAGS_ALL | OHCA_QP_BLOCK_MULTICAST_LOOPBACK))
 		return unsupported(OHCA_CMD_DETAIL_NONE);
 	if (in.type != OHCA_QP_TYPE_RC)
 		return unsupported(OHCA_CMD_DETAIL_TYPE);

@@ -22,7 +22,6 @@ constexpr uint8_t kRetryMax = 7;
 constexpr uint8_t kServiceLevelMax = 15;
 constexpr uint8_t kLogMtuMin = 8;
 constexpr uint8_t kLogMtuMax = 12;
-constexpr uint8_t kRemoteAccess = OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ | OHCA_ACCESS_REMOTE_ATOMIC;
 
 struct Transition {
 	uint8_t from;
@@ -109,7 +108,7 @@ CommandResult check_values(Function &function, uint32_t mask, const struct ohca_
 			return bad_parameter(OHCA_CMD_DETAIL_ATTRIBUTE);
 	if ((mask & OHCA_QP_ATTR_PATH_MTU) && !path_mtu_fits(function, a.path_mtu))
 		return bad_parameter(OHCA_CMD_DETAIL_ATTRIBUTE);
-	if ((mask & OHCA_QP_ATTR_ACCESS) && (a.access & ~kRemoteAccess))
+	if ((mask & OHCA_QP_ATTR_ACCESS) && (from_le(a.access) & ~uint32_t{OHCA_QP_ACCESS_ALL}))
 		return bad_parameter(OHCA_CMD_DETAIL_ACCESS);
 	if (mask & OHCA_QP_ATTR_PATH)
 		return check_path(function, a);
@@ -156,7 +155,7 @@ bool reserved_set(const struct ohca_cmd_modify_qp_in &in)
 	uint8_t any = 0;
 	for (uint8_t byte : in.reserved_50)
 		any |= byte;
-	return any || in.attributes.reserved_1e0 || in.check_current_state > 1;
+	return any || in.attributes.reserved_10 || in.check_current_state > 1;
 }
 
 } // namespace

@@ -28,7 +28,7 @@ struct SendWqe {
 	uint32_t vendor_error = 0;
 	uint32_t inline_length = 0;
 	uint32_t immediate_be = 0;
-	uint32_t invalidate_rkey = 0;
+	uint32_t invalidate_key = 0;
 	uint32_t rkey = 0;
 	uint64_t remote_address = 0;
 	uint64_t operand = 0;

@@ -55,7 +55,7 @@ bool take_header(Function &function, const struct ohca_sq_wqe &header, uint64_t 
 	wqe.opcode = header.opcode;
 	wqe.flags = header.flags;
 	wqe.immediate_be = header.immediate;
-	wqe.invalidate_rkey = from_le(header.invalidate_rkey);
+	wqe.invalidate_key = from_le(header.invalidate_key);
 	wqe.rkey = from_le(header.rkey);
 	wqe.remote_address = from_le(header.remote_address);
 
@@ -66,7 +66,7 @@ bool take_header(Function &function, const struct ohca_sq_wqe &header, uint64_t 
 	}
 	const OpcodeTraits &traits = kOpcodes[header.opcode];
 	bool is_inline = header.flags & OHCA_WQE_INLINE;
-	if ((header.flags & ~OHCA_WQE_FLAGS_ALL) || header.reserved_18 || header.reserved_e0 ||
+	if ((header.flags & ~OHCA_WQE_FLAGS_ALL) || header.reserved_18 || header.remote_srqn ||
 	    (is_inline && !traits.may_inline)) {
 		refuse(wqe, OHCA_CQE_STATUS_LOCAL_QP_OPERATION, OHCA_VENDOR_ERROR_FLAGS);
 		return false;

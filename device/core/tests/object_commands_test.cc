@@ -138,9 +138,9 @@ TEST_F(MkeyCommand, Refusals)
 	};
 	refused([](auto &in) { in.flags = 2; }, OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_NONE);
 	refused([](auto &in) { in.flags = 0x80; }, OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_NONE);
-	refused([](auto &in) { in.reserved_190 = 1; }, OHCA_CMD_STATUS_BAD_PARAMETER, OHCA_CMD_DETAIL_RESERVED);
-	refused([](auto &in) { in.reserved_1a0 = 1; }, OHCA_CMD_STATUS_BAD_PARAMETER, OHCA_CMD_DETAIL_RESERVED);
-	refused([](auto &in) { in.access = 0x10; }, OHCA_CMD_STATUS_BAD_PARAMETER, OHCA_CMD_DETAIL_ACCESS);
+	refused([](auto &in) { in.reserved_198 = 1; }, OHCA_CMD_STATUS_BAD_PARAMETER, OHCA_CMD_DETAIL_RESERVED);
+	refused([](auto &in) { in.list_entry_max = 1; }, OHCA_CMD_STATUS_BAD_PARAMETER, OHCA_CMD_DETAIL_RESERVED);
+	refused([](auto &in) { in.access = OHCA_ACCESS_ZERO_BASED; }, OHCA_CMD_STATUS_BAD_PARAMETER, OHCA_CMD_DETAIL_ACCESS);
 	refused([](auto &in) { in.access = OHCA_ACCESS_REMOTE_WRITE; }, OHCA_CMD_STATUS_BAD_PARAMETER,
 		OHCA_CMD_DETAIL_ACCESS);
 	refused([](auto &in) { in.access = OHCA_ACCESS_REMOTE_ATOMIC; }, OHCA_CMD_STATUS_BAD_PARAMETER,

@@ -267,7 +267,7 @@ TEST_F(QpCommand, ValuesOutOfRangeChangeNothing) // OHCA-CMD-D9
 	rts([](auto &a) { a.max_read_atomic = 17; });
 	refused(OHCA_QP_STATE_RTS, OHCA_QP_STATE_SQD, OHCA_QP_ATTR_SQ_DRAINED_EVENT,
 		[](auto &a) { a.sq_drained_event = 2; });
-	init([](auto &a) { a.reserved_1e0 = 1; }, OHCA_CMD_DETAIL_RESERVED);
+	init([](auto &a) { a.reserved_10 = 1; }, OHCA_CMD_DETAIL_RESERVED);
 }
 
 TEST_F(QpCommand, PathMtuIsBoundedByThePort)

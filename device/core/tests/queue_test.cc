@@ -52,7 +52,7 @@ ohca_sq_wqe header(uint8_t opcode, uint8_t flags = 0)
 	h.remote_address = 0x1122334455667788;
 	h.rkey = 0xaabbccdd;
 	h.immediate = 0x01020304;
-	h.invalidate_rkey = 0x55667788;
+	h.invalidate_key = 0x55667788;
 	return h;
 }
 
@@ -71,7 +71,7 @@ TEST_F(SqFetch, EmptyUntilPosted)
 	EXPECT_EQ(wqe->remote_address, 0x1122334455667788u);
 	EXPECT_EQ(wqe->rkey, 0xaabbccddu);
 	EXPECT_EQ(wqe->immediate_be, 0x01020304u);
-	EXPECT_EQ(wqe->invalidate_rkey, 0x55667788u);
+	EXPECT_EQ(wqe->invalidate_key, 0x55667788u);
 	EXPECT_EQ(wqe->sges[1].address, 0x2000u);
 	EXPECT_EQ(fetch(1), Fetch::kEmpty);
 	EXPECT_EQ(host.counter(OHCA_COUNTER_SEND_WQES), 1u);
@@ -122,7 +122,7 @@ TEST_F(SqFetch, RefusesWhatIsMalformed)
 	h.reserved_18 = 1;
 	refused(h, kOp, OHCA_VENDOR_ERROR_FLAGS);
 	h = header(OHCA_WR_SEND);
-	h.reserved_e0 = 1;
+	h.remote_srqn = 1;
 	refused(h, kOp, OHCA_VENDOR_ERROR_FLAGS);
 	for (int count : {31, 255}) {
 		h = header(OHCA_WR_SEND);

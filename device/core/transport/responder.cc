@@ -3,6 +3,8 @@
 // Responder: which requests are carried out (IBTA 9.7.4.1).
 #include "core/transport/responder.hh"
 
+#include <endian.h>
+
 namespace ohca::core {
 
 namespace {
@@ -55,12 +57,12 @@ bool is_enabled(const QpContext &qp, SegmentKind kind)
 	case SegmentKind::kSend:
 		return true;
 	case SegmentKind::kWrite:
-		return (qp.attributes.access & OHCA_ACCESS_REMOTE_WRITE) != 0;
+		return (le32toh(qp.attributes.access) & OHCA_ACCESS_REMOTE_WRITE) != 0;
 	case SegmentKind::kReadRequest:
-		return (qp.attributes.access & OHCA_ACCESS_REMOTE_READ) != 0;
+		return (le32toh(qp.attributes.access) & OHCA_ACCESS_REMOTE_READ) != 0;
 	case SegmentKind::kCompareSwap:
 	case SegmentKind::kFetchAdd:
-		return (qp.attributes.access & OHCA_ACCESS_REMOTE_ATOMIC) != 0;
+		return (le32toh(qp.attributes.access) & OHCA_ACCESS_REMOTE_ATOMIC) != 0;
 	default:
 		return false;
 	}

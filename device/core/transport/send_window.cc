@@ -62,7 +62,7 @@ void fill_entry(SendWindowEntry &entry, const SendWqe &wqe)
 	entry.started = 0;
 	entry.vendor_error = static_cast<uint8_t>(wqe.vendor_error);
 	entry.inline_length = 0;
-	entry.immediate = wqe.opcode == OHCA_WR_SEND_INV ? wqe.invalidate_rkey : wqe.immediate_be;
+	entry.immediate = wqe.opcode == OHCA_WR_SEND_INV ? wqe.invalidate_key : wqe.immediate_be;
 	entry.rkey = wqe.rkey;
 	entry.remote_address = wqe.remote_address;
 	entry.length = wqe.length;

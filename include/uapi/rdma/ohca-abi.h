@@ -16,6 +16,7 @@
 #define OHCA_ABI_H
 
 #include <linux/types.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 
 #define OHCA_ABI_VERSION 1
 
@@ -37,7 +38,17 @@ struct ohca_alloc_ucontext_resp {
 	__u8  log_max_cq_depth;
 	__u8  max_send_sge;
 	__u8  max_recv_sge;
-	__u8  reserved_168[3];
+	__u8  log_max_srq_depth;
+	__u8  max_srq_sge;
+	__u8  reserved_178;
+};
+
+/* query_device: two clocks read at the same moment. */
+struct ohca_query_device_resp {
+	__u32 comp_mask;
+	__u32 reserved_20;
+	__aligned_u64 device_clock_ns;	/* of ohca_cqe.timestamp_ns */
+	__aligned_u64 real_clock_ns;	/* CLOCK_REALTIME */
 };
 
 struct ohca_alloc_pd_resp {
@@ -59,6 +70,41 @@ struct ohca_create_cq_resp {
 	__u32 comp_mask;
 };
 
+/* resize_cq: the new buffer; the library holds its CQ lock meanwhile (RESIZE_CQ). */
+struct ohca_resize_cq_req {
+	__aligned_u64 buffer_address;	/* page aligned */
+	__aligned_u64 buffer_length;
+	__u32 comp_mask;
+	__u8  log_depth;
+	__u8  reserved_a8[3];
+};
+
+/* The SRQ buffer (ohca_hw_io.h). Also of modify_srq with IB_SRQ_MAX_WR (RESIZE_SRQ). */
+struct ohca_create_srq_req {
+	__aligned_u64 buffer_address;	/* page aligned */
+	__aligned_u64 buffer_length;
+	__u32 ring_offset;		/* bytes */
+	__u8  log_depth;
+	__u8  log_stride;		/* modify_srq: as it was */
+	__u8  reserved_b0[2];
+	__u32 comp_mask;
+	__u32 reserved_e0;
+};
+
+struct ohca_create_srq_resp {
+	__u32 srqn;
+	__u32 comp_mask;
+};
+
+/* What the kernel has resolved for an address vector. */
+struct ohca_create_ah_resp {
+	__u8  dmac[6];
+	__u8  sgid_index;
+	__u8  hop_limit;
+	__u32 comp_mask;
+};
+
+/* XRC_TGT: all zero. */
 struct ohca_create_qp_req {
 	__aligned_u64 buffer_address;	/* page aligned */
 	__aligned_u64 buffer_length;	/* bytes */
@@ -68,14 +114,41 @@ struct ohca_create_qp_req {
 	__u8  log_rq_depth;
 	__u8  log_sq_stride;
 	__u8  log_rq_stride;
-	__u32 comp_mask;
+	__u32 comp_mask;		/* OHCA_CREATE_QP_* */
+	__u32 uar_index;		/* OHCA_CREATE_QP_UAR: of an OHCA_OBJECT_UAR of this context */
+	__u32 reserved_120;
 };
+
+#define OHCA_CREATE_QP_UAR	0x1
 
 struct ohca_create_qp_resp {
 	__u32 qpn;
 	__u32 uar_slot;
 	__u32 comp_mask;
 	__u32 reserved_60;
+};
+
+/*
+ * A further UAR page of the context, for the queue pairs of a thread domain:
+ * an ioctl object of the driver's name space.
+ */
+enum ohca_objects {
+	OHCA_OBJECT_UAR = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+enum ohca_uar_methods {
+	OHCA_METHOD_UAR_ALLOC = (1U << UVERBS_ID_NS_SHIFT),
+	OHCA_METHOD_UAR_DESTROY,
+};
+
+enum ohca_uar_alloc_attributes {
+	OHCA_ATTR_UAR_ALLOC_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+	OHCA_ATTR_UAR_ALLOC_INDEX,	/* out, __u32: for ohca_create_qp_req.uar_index */
+	OHCA_ATTR_UAR_ALLOC_MMAP_KEY,	/* out, __u64: as ohca_alloc_ucontext_resp.uar_mmap_key */
+};
+
+enum ohca_uar_destroy_attributes {
+	OHCA_ATTR_UAR_DESTROY_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
 };
 
 #endif /* OHCA_ABI_H */

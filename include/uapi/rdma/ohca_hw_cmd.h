@@ -85,6 +85,10 @@ struct ohca_cmd_completion {
 #define OHCA_CMD_DETAIL_GID		14
 #define OHCA_CMD_DETAIL_ATTRIBUTE	15	/* attribute missing, not allowed or out of range */
 #define OHCA_CMD_DETAIL_TYPE		16
+#define OHCA_CMD_DETAIL_SRQ		17
+#define OHCA_CMD_DETAIL_XRCD		18
+#define OHCA_CMD_DETAIL_FEATURE		19	/* not negotiated */
+#define OHCA_CMD_DETAIL_WINDOWS		20	/* memory windows are bound */
 
 /* Opcodes. */
 #define OHCA_CMD_NOP			0x0001
@@ -106,6 +110,18 @@ struct ohca_cmd_completion {
 #define OHCA_CMD_MODIFY_QP		0x0021
 #define OHCA_CMD_QUERY_QP		0x0022
 #define OHCA_CMD_DESTROY_QP		0x0023
+#define OHCA_CMD_CREATE_SRQ		0x0024
+#define OHCA_CMD_MODIFY_SRQ		0x0025
+#define OHCA_CMD_QUERY_SRQ		0x0026
+#define OHCA_CMD_RESIZE_SRQ		0x0027
+#define OHCA_CMD_DESTROY_SRQ		0x0028
+#define OHCA_CMD_CREATE_XRCD		0x0029
+#define OHCA_CMD_DESTROY_XRCD		0x002a
+#define OHCA_CMD_MODIFY_CQ		0x002b
+#define OHCA_CMD_RESIZE_CQ		0x002c
+#define OHCA_CMD_ATTACH_MULTICAST	0x002d
+#define OHCA_CMD_DETACH_MULTICAST	0x002e
+#define OHCA_CMD_MODIFY_MKEY		0x002f
 
 /*
  * A list of host pages.  Page i of the range is
@@ -157,7 +173,14 @@ struct ohca_cmd_query_device_out {
 	__le32 max_inline;		/* bytes */
 	__le32 core_clock_khz;		/* of CQE timestamps: 1000000 */
 	__le64 firmware_version;	/* major << 32 | minor << 16 | patch */
-	__u8   reserved_2c0[28];
+	__le32 max_srq;
+	__le32 max_xrcd;
+	__le32 max_multicast_groups;
+	__le32 max_multicast_qps;	/* per group */
+	__le32 max_list_entries;	/* of a fast registration */
+	__u8   log_max_srq_depth;
+	__u8   max_srq_sge;
+	__u8   reserved_370[6];
 	__le32 counter_count;		/* OHCA_COUNTER_COUNT of the device */
 };
 
@@ -176,8 +199,6 @@ struct ohca_cmd_set_gid_in {
 	__le16 vlan_id;			/* OHCA_VLAN_NONE or 0..4095 */
 	__le32 reserved_e0;
 };
-
-#define OHCA_VLAN_NONE			0xffff
 
 /* QUERY_COUNTERS: no input; output: __le64[OHCA_COUNTER_COUNT], monotonic since RESET. */
 enum ohca_counter {
@@ -206,6 +227,12 @@ enum ohca_counter {
 	OHCA_COUNTER_DOORBELLS_BAD,		/* producer index beyond the ring, or no queue behind the slot */
 	OHCA_COUNTER_COMMANDS,
 	OHCA_COUNTER_COMMANDS_FAILED,
+	OHCA_COUNTER_DATAGRAMS_DROPPED,		/* UD: no receive WQE, or too small */
+	OHCA_COUNTER_QKEY_VIOLATIONS,		/* UD: dropped */
+	OHCA_COUNTER_UC_MESSAGES_LOST,		/* UC: dropped for a gap in the PSNs or no receive WQE */
+	OHCA_COUNTER_MULTICAST_RECEIVED,	/* one for each queue pair that got a copy */
+	OHCA_COUNTER_REGISTRATIONS,		/* REG_MR and BIND_MW carried out */
+	OHCA_COUNTER_INVALIDATIONS,		/* local and remote */
 	OHCA_COUNTER_COUNT
 };
 
@@ -236,9 +263,19 @@ struct ohca_cmd_create_mkey_in {
 	__le32 access;			/* OHCA_ACCESS_* */
 	__u8   flags;			/* OHCA_MKEY_* */
 	__u8   consumer_key;		/* low 8 bits of the key */
-	__le16 reserved_190;
-	__le32 reserved_1a0;
+	__u8   type;			/* OHCA_MKEY_TYPE_* */
+	__u8   reserved_198;
+	__le32 list_entry_max;		/* FAST_REGION: of the longest list it will be given; else 0 */
 };
+
+/*
+ * REGION is valid from its creation on.  The others are created free: pages, start,
+ * length and access are 0.  A FAST_REGION becomes valid by REG_MR, a window by BIND_MW.
+ */
+#define OHCA_MKEY_TYPE_REGION		0
+#define OHCA_MKEY_TYPE_FAST_REGION	1
+#define OHCA_MKEY_TYPE_WINDOW_1		2
+#define OHCA_MKEY_TYPE_WINDOW_2B	3
 
 struct ohca_cmd_create_mkey_out {
 	__le32 key;			/* index << 8 | consumer_key; lkey and rkey */
@@ -253,7 +290,29 @@ struct ohca_cmd_create_mkey_out {
 #define OHCA_ACCESS_REMOTE_WRITE	0x02
 #define OHCA_ACCESS_REMOTE_READ		0x04
 #define OHCA_ACCESS_REMOTE_ATOMIC	0x08
-#define OHCA_ACCESS_ALL			0x0f
+#define OHCA_ACCESS_WINDOW_BIND		0x10	/* of a region: windows may be bound to it */
+#define OHCA_ACCESS_ZERO_BASED		0x20	/* REG_MR, BIND_MW: addresses count from 0 */
+#define OHCA_ACCESS_FLUSH_GLOBAL	0x100
+#define OHCA_ACCESS_FLUSH_PERSISTENT	0x200
+#define OHCA_ACCESS_ALL			0x33f
+#define OHCA_REGION_ACCESS_ALL		0x31f	/* CREATE_MKEY, MODIFY_MKEY */
+#define OHCA_QP_ACCESS_ALL		0x30e	/* ohca_qp_attributes.access: REMOTE and FLUSH */
+
+/*
+ * MODIFY_MKEY: a REGION gets another translation (pages, start, length, flags), PD or
+ * access; what the mask does not name stays.  The index stays, the consumer key is the
+ * one given.  IN_USE while windows are bound.  Output struct ohca_cmd_create_mkey_out.
+ */
+struct ohca_cmd_modify_mkey_in {
+	struct ohca_cmd_create_mkey_in region;
+	__le32 key;			/* as it is now */
+	__le32 mask;			/* OHCA_MKEY_MODIFY_* */
+};
+
+#define OHCA_MKEY_MODIFY_TRANSLATION	0x01	/* same values as IB_MR_REREG_* */
+#define OHCA_MKEY_MODIFY_PD		0x02
+#define OHCA_MKEY_MODIFY_ACCESS		0x04
+#define OHCA_MKEY_MODIFY_ALL		0x07
 
 /* CREATE_CQ: output struct ohca_cmd_handle (cqn). */
 struct ohca_cmd_create_cq_in {
@@ -266,6 +325,80 @@ struct ohca_cmd_create_cq_in {
 
 #define OHCA_CQ_IGNORE_OVERRUN		0x01
 #define OHCA_CQ_FLAGS_ALL		0x01
+
+/*
+ * MODIFY_CQ: no output.  An armed CQ raises its event when moderation_count CQEs have
+ * been written since the last event, or moderation_period_us after the first of them.
+ * 0 in either: at once.
+ */
+struct ohca_cmd_modify_cq_in {
+	__le32 cqn;
+	__le16 moderation_count;
+	__le16 moderation_period_us;
+};
+
+/*
+ * RESIZE_CQ: no output.  The host neither polls nor arms while the command runs.  The device
+ * copies the CQEs from consumer on into the new ring, at the same indices with the
+ * phase of the new depth, and `fired` into the new record; the host has put consumer
+ * and arm there.  BAD_PARAMETER, and no change, if they do not fit.
+ */
+struct ohca_cmd_resize_cq_in {
+	struct ohca_page_list pages;
+	__le32 cqn;
+	__u8   log_depth;
+	__u8   reserved_e8[3];
+};
+
+/* CREATE_SRQ: output struct ohca_cmd_handle (srqn). */
+struct ohca_cmd_create_srq_in {
+	struct ohca_page_list pages;
+	__le32 pd;
+	__le32 xrcd;			/* XRC SRQ: its domain; 0: basic */
+	__le32 cq;			/* XRC SRQ: where it completes; 0: basic */
+	__le32 ring_offset;		/* bytes into the buffer */
+	__u8   log_depth;
+	__u8   log_stride;
+	__u8   reserved_150[2];
+	__le32 limit;			/* 0, or as in MODIFY_SRQ */
+};
+
+/*
+ * MODIFY_SRQ: no output.  When fewer than limit WQEs are left, the device posts
+ * OHCA_EVENT_SRQ_LIMIT once and sets limit to 0.
+ */
+struct ohca_cmd_modify_srq_in {
+	__le32 srqn;
+	__le32 limit;			/* 0..depth */
+};
+
+/* QUERY_SRQ: input struct ohca_cmd_handle. */
+struct ohca_cmd_query_srq_out {
+	__le32 limit;
+	__le32 consumer;		/* index of the next WQE to be taken */
+};
+
+/*
+ * RESIZE_SRQ: no output.  The host does not post while the command runs.  The device
+ * copies the WQEs it has not taken into the new ring, at the same indices; the host has put
+ * producer into the new record.  BAD_PARAMETER, and no change, if they do not fit.
+ */
+struct ohca_cmd_resize_srq_in {
+	struct ohca_page_list pages;
+	__le32 srqn;
+	__le32 ring_offset;
+	__u8   log_depth;
+	__u8   reserved_108[7];
+};
+
+/* CREATE_XRCD: no input; output handle. */
+
+/* ATTACH_MULTICAST, DETACH_MULTICAST: no output. UD only. Attaching twice counts once. */
+struct ohca_cmd_multicast_in {
+	__le32 qpn;
+	__le32 reserved_20;
+	__u8   gid[16];
+};
 
 /* CREATE_QP. */
 struct ohca_cmd_create_qp_in {
@@ -283,19 +416,28 @@ struct ohca_cmd_create_qp_in {
 	__u8   log_sq_stride;
 	__u8   log_rq_stride;
 	__le16 reserved_1b0;
+	__le32 srq;			/* where it receives; 0: its own queue, if any */
+	__le32 xrcd;			/* XRC_TGT; 0 otherwise */
 };
 
 struct ohca_cmd_create_qp_out {
-	__le32 qpn;			/* 24 bits, never 0 or 1 */
+	__le32 qpn;			/* 24 bits, never 0; OHCA_QPN_GSI for GSI only */
 	__le32 uar_slot;		/* slot of the send queue in its UAR */
 };
 
 #define OHCA_QP_TYPE_RC			1
+#define OHCA_QP_TYPE_UC			2
+#define OHCA_QP_TYPE_UD			3
+#define OHCA_QP_TYPE_GSI		4	/* one per function */
+#define OHCA_QP_TYPE_XRC_INI		5	/* no receive queue; recv_cq 0 */
+#define OHCA_QP_TYPE_XRC_TGT		6	/* no queues: page list empty, pd, CQs and uar 0 */
+#define OHCA_QPN_GSI			1
 
 #define OHCA_QP_SIGNAL_ALL		0x01	/* every send WQE completes with a CQE */
 #define OHCA_QP_NO_SQ			0x02	/* sq_* fields are 0 */
 #define OHCA_QP_NO_RQ			0x04
-#define OHCA_QP_FLAGS_ALL		0x07
+#define OHCA_QP_BLOCK_MULTICAST_LOOPBACK 0x08	/* UD: no copies of what was sent from this function */
+#define OHCA_QP_FLAGS_ALL		0x0f
 
 /* Queue pair states; as in the verbs. */
 #define OHCA_QP_STATE_RESET		0
@@ -310,7 +452,7 @@ struct ohca_cmd_create_qp_out {
 struct ohca_qp_attributes {
 	__u8   state;			/* OHCA_QP_STATE_* */
 	__u8   path_mtu;		/* log2 bytes: 8..12 */
-	__u8   access;			/* OHCA_ACCESS_REMOTE_* */
+	__u8   reserved_10;
 	__u8   max_read_atomic;		/* as requester, outstanding */
 	__u8   max_dest_read_atomic;	/* as responder */
 	__u8   min_rnr_timer;		/* IBTA encoding 0..31 */
@@ -322,7 +464,7 @@ struct ohca_qp_attributes {
 	__le32 dest_qpn;
 	__le32 sq_psn;
 	__le32 rq_psn;
-	__le32 qkey;			/* datagram types; 0 */
+	__le32 qkey;			/* datagram types; 0 otherwise */
 	__u8   dgid[16];
 	__u8   dmac[6];
 	__u8   sgid_index;
@@ -331,7 +473,7 @@ struct ohca_qp_attributes {
 	__u8   service_level;
 	__le16 source_udp_port;		/* RoCEv2; 0 lets the device choose */
 	__le32 flow_label;
-	__le32 reserved_1e0;
+	__le32 access;			/* OHCA_ACCESS_REMOTE_*, OHCA_ACCESS_FLUSH_* */
 };
 
 /* ohca_cmd_modify_qp_in.mask: which attributes are given. */
@@ -399,7 +541,9 @@ struct ohca_eqe {
 #define OHCA_EVENT_QP_ACCESS_ERROR	5	/* qpn: responder saw an access violation */
 #define OHCA_EVENT_COMM_ESTABLISHED	6	/* qpn: first message in RTR */
 #define OHCA_EVENT_SQ_DRAINED		7	/* qpn */
-#define OHCA_EVENT_QP_LAST_WQE		8	/* qpn; SRQ */
+#define OHCA_EVENT_QP_LAST_WQE		8	/* qpn in ERR: it takes no further WQE from its SRQ */
+#define OHCA_EVENT_SRQ_LIMIT		10	/* srqn */
+#define OHCA_EVENT_SRQ_ERROR		11	/* srqn: its memory or ring is garbage */
 #define OHCA_EVENT_EQ_OVERRUN		9	/* number is the async EQ's handle; async events were lost */
 
 #endif /* OHCA_HW_CMD_H */

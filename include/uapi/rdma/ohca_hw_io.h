@@ -54,8 +54,9 @@ struct ohca_uar {
  * Queue buffers.  A queue pair's or a CQ's buffer is one DMA-able range,
  * described to the device by a page list at creation:
  *   QP: struct ohca_qp_record at offset 0, SQ ring at sq_offset, RQ ring at rq_offset
+ *   SRQ: struct ohca_srq_record at offset 0, ring at ring_offset
  *   CQ: struct ohca_cq_record at offset 0, CQE ring at OHCA_CQ_RING_OFFSET
- * sq_offset and rq_offset are multiples of the ring's stride, so that no entry
+ * sq_offset, rq_offset and ring_offset are multiples of the ring's stride, so that no entry
  * crosses a page.  The buffer is zeroed by the host before creation.
  */
 #define OHCA_RECORD_SIZE		64
@@ -65,6 +66,16 @@ struct ohca_qp_record {
 	__le32 sq_producer;		/* index after the last posted send WQE. Host writes */
 	__le32 rq_producer;		/* index after the last posted receive WQE. Host writes */
 	__u8   reserved_40[56];
+};
+
+/*
+ * The device takes WQEs of an SRQ in the order of the ring, and copies each
+ * when it takes it.  They complete in any order, so the host keeps no more
+ * than the ring's depth outstanding and tells them apart by their tags.
+ */
+struct ohca_srq_record {
+	__le32 producer;		/* index after the last posted receive WQE. Host writes */
+	__u8   reserved_20[60];
 };
 
 struct ohca_cq_record {
@@ -89,10 +100,17 @@ struct ohca_cq_record {
 
 /*
  * Send WQE.  Slots have a fixed stride per queue, a power of two from
- * OHCA_SQ_STRIDE_MIN to OHCA_SQ_STRIDE_MAX bytes.  After the header follow
- *   num_sge scatter/gather elements                      (SEND*, WRITE*, READ)
- *   inline_length bytes of payload, if OHCA_WQE_INLINE   (SEND*, WRITE*)
+ * OHCA_SQ_STRIDE_MIN to OHCA_SQ_STRIDE_MAX bytes.  After the header follow, on
+ * datagram queue pairs, struct ohca_wqe_datagram, and then
+ *   num_sge scatter/gather elements                      (SEND*, WRITE*, READ*, ATOMIC_WRITE)
+ *   inline_length bytes of payload, if OHCA_WQE_INLINE   (SEND*, WRITE*, ATOMIC_WRITE)
  *   struct ohca_wqe_atomic, then one element             (CAS, FADD)
+ *   struct ohca_wqe_masked_atomic, then one element      (MASKED_CAS, MASKED_FADD)
+ *   struct ohca_wqe_flush                                (FLUSH)
+ *   struct ohca_wqe_bind                                 (BIND_MW)
+ *   struct ohca_wqe_register                             (REG_MR)
+ *   nothing                                              (LOCAL_INV)
+ * A field that the opcode does not use is 0.
  */
 #define OHCA_SQ_STRIDE_MIN		64
 #define OHCA_SQ_STRIDE_MAX		2048
@@ -112,15 +130,94 @@ struct ohca_sq_wqe {
 	__u8   reserved_18;
 	__le32 inline_length;		/* bytes; 0 without OHCA_WQE_INLINE */
 	__be32 immediate;		/* *_IMM: as on the wire */
-	__le32 invalidate_rkey;		/* SEND_INV */
-	__le64 remote_address;		/* WRITE*, READ, CAS, FADD */
-	__le32 rkey;			/* likewise */
-	__le32 reserved_e0;
+	__le32 invalidate_key;		/* SEND_INV: the peer's; READ_INV, LOCAL_INV: one's own */
+	__le64 remote_address;		/* WRITE*, READ*, atomics, ATOMIC_WRITE, FLUSH */
+	__le32 rkey;			/* likewise; BIND_MW, REG_MR: the key from now on */
+	__le32 remote_srqn;		/* XRC_INI: the peer's SRQ; 0 otherwise */
 };
+
+/* UD and GSI: where to. What an address handle holds, and the peer's queue pair. */
+struct ohca_wqe_datagram {
+	__le32 remote_qpn;		/* 24 bits; OHCA_QPN_MULTICAST */
+	__le32 remote_qkey;		/* bit 31 set: the queue pair's own Q_Key is sent (IBTA 10.2.5) */
+	__le32 pd;			/* of the address handle; must be the queue pair's */
+	__le32 flow_label;		/* 20 bits */
+	__u8   dgid[16];
+	__u8   dmac[6];
+	__u8   sgid_index;
+	__u8   hop_limit;
+	__u8   traffic_class;
+	__u8   service_level;
+	__le16 source_udp_port;		/* RoCEv2; 0 lets the device choose */
+	__le16 pkey_index;		/* GSI; 0 otherwise */
+	__u8   reserved_170[2];
+};
+
+#define OHCA_QPN_MULTICAST		0xffffff
 
 struct ohca_wqe_atomic {
 	__le64 operand;			/* CAS: swap value; FADD: addend. In host byte order of the target */
 	__le64 compare;			/* CAS: expected value; FADD: 0 */
+};
+
+/*
+ * MASKED_CAS: if ((*target ^ compare) & compare_mask) == 0, the bits of swap_mask are
+ * replaced by those of operand.  MASKED_FADD: operand is added, and a carry out of a bit
+ * that is set in boundary_mask is dropped; compare and compare_mask are 0.
+ */
+struct ohca_wqe_masked_atomic {
+	__le64 operand;
+	__le64 compare;
+	union {
+		__le64 swap_mask;
+		__le64 boundary_mask;
+	};
+	__le64 compare_mask;
+};
+
+/* FLUSH (IBTA 9.4.10): earlier writes to the range, or to the region, reach their placement. */
+struct ohca_wqe_flush {
+	__le32 length;			/* bytes at remote_address; OHCA_FLUSH_REGION: 0 */
+	__u8   placement;		/* OHCA_FLUSH_GLOBAL | OHCA_FLUSH_PERSISTENT, at least one */
+	__u8   selectivity;		/* OHCA_FLUSH_RANGE, OHCA_FLUSH_REGION */
+	__u8   reserved_30[10];
+};
+
+#define OHCA_FLUSH_GLOBAL		0x01
+#define OHCA_FLUSH_PERSISTENT		0x02
+#define OHCA_FLUSH_RANGE		0
+#define OHCA_FLUSH_REGION		1
+
+/*
+ * BIND_MW: the window whose index is that of ohca_sq_wqe.rkey covers the range of the
+ * region and has that key.  Type 1: length 0 unbinds.
+ */
+struct ohca_wqe_bind {
+	__le64 address;			/* in the region's address space */
+	__le64 length;			/* bytes */
+	__le32 lkey;			/* of the region */
+	__le32 access;			/* OHCA_ACCESS_REMOTE_*, OHCA_ACCESS_FLUSH_*, OHCA_ACCESS_ZERO_BASED */
+	__u8   reserved_c0[8];
+};
+
+/*
+ * REG_MR: the free fast-registration key whose index is that of ohca_sq_wqe.rkey
+ * becomes valid, with that consumer key.  The list is read when the WQE is executed.
+ */
+struct ohca_wqe_register {
+	__le64 start;			/* first address in the key's address space */
+	__le64 length;			/* bytes */
+	__le64 list_address;		/* DMA address of the list */
+	__le64 first_page_offset;	/* bytes into page 0; blocks: 0 */
+	__le32 entry_count;		/* of the list; at most what CREATE_MKEY was given */
+	__le32 access;			/* OHCA_ACCESS_* */
+	__u8   log_page_size;		/* 12..63: __le64[]; 0: struct ohca_block[] */
+	__u8   reserved_148[7];
+};
+
+struct ohca_block {
+	__le64 address;			/* DMA address, any alignment */
+	__le64 length;			/* bytes, not 0 */
 };
 
 /* Opcodes of send WQEs. 0 is invalid so that an unwritten slot is caught. */
@@ -132,6 +229,14 @@ struct ohca_wqe_atomic {
 #define OHCA_WR_READ			0x06
 #define OHCA_WR_CAS			0x07
 #define OHCA_WR_FADD			0x08
+#define OHCA_WR_READ_INV		0x09
+#define OHCA_WR_MASKED_CAS		0x0a
+#define OHCA_WR_MASKED_FADD		0x0b
+#define OHCA_WR_ATOMIC_WRITE		0x0c	/* 8 bytes, at once */
+#define OHCA_WR_FLUSH			0x0d
+#define OHCA_WR_BIND_MW			0x0e
+#define OHCA_WR_REG_MR			0x0f
+#define OHCA_WR_LOCAL_INV		0x10
 
 /* ohca_sq_wqe.flags */
 #define OHCA_WQE_SIGNALED		0x01	/* post a CQE on success, too */
@@ -164,7 +269,14 @@ struct ohca_cqe {
 	__u8   flags;			/* OHCA_CQE_* */
 	__u8   reserved_f8;
 	__le32 vendor_error;		/* OHCA_VENDOR_ERROR_*: detail of an error status */
-	__u8   reserved_120[27];
+	/* Datagrams (OHCA_CQE_WITH_GRH): where from. The GRH is in the first 40 bytes of the buffer. */
+	__u8   source_mac[6];
+	__le16 vlan_id;			/* OHCA_VLAN_NONE or 0..4095 */
+	__u8   service_level;
+	__u8   network_header;		/* OHCA_NETWORK_HEADER_* */
+	__le16 pkey_index;
+	__le32 srqn;			/* OHCA_CQE_FROM_SRQ: whose tag wqe_index is */
+	__u8   reserved_1a0[11];
 	__u8   owner;			/* bit 0: phase, 1 in the first pass, then toggling; rest 0 */
 };
 
@@ -172,7 +284,15 @@ struct ohca_cqe {
 #define OHCA_CQE_WITH_IMM		0x02
 #define OHCA_CQE_WITH_INV		0x04
 #define OHCA_CQE_SOLICITED		0x08
+#define OHCA_CQE_WITH_GRH		0x10
+#define OHCA_CQE_FROM_SRQ		0x20
 #define OHCA_CQE_PHASE			0x01	/* in owner */
+
+#define OHCA_VLAN_NONE			0xffff
+#define OHCA_GRH_SIZE			40
+#define OHCA_NETWORK_HEADER_NONE	0	/* not a datagram */
+#define OHCA_NETWORK_HEADER_IPV4	1	/* GRH: 20 undefined bytes, then the IPv4 header (RoCEv2 annex, A17.4.5.1) */
+#define OHCA_NETWORK_HEADER_IPV6	2
 
 /* ohca_cqe.status; the same set, in the same sense, as enum ib_wc_status. */
 #define OHCA_CQE_STATUS_SUCCESS			0
@@ -212,5 +332,13 @@ struct ohca_cqe {
 #define OHCA_VENDOR_ERROR_NAK			15	/* the responder refused */
 #define OHCA_VENDOR_ERROR_UNREACHABLE		16	/* no such peer */
 #define OHCA_VENDOR_ERROR_CQ_OVERRUN		17
+#define OHCA_VENDOR_ERROR_ADDRESS_HANDLE	18	/* of another PD, or its GID index is empty */
+#define OHCA_VENDOR_ERROR_MTU			19	/* datagram longer than the port's MTU */
+#define OHCA_VENDOR_ERROR_KEY_STATE		20	/* key is valid and should be free, or the reverse */
+#define OHCA_VENDOR_ERROR_KEY_BOUND		21	/* region has windows */
+#define OHCA_VENDOR_ERROR_KEY_QP		22	/* window belongs to another queue pair */
+#define OHCA_VENDOR_ERROR_KEY_TYPE		23	/* not a key of the kind the operation needs */
+#define OHCA_VENDOR_ERROR_SRQ			24	/* no such SRQ, or one of another XRC domain */
+#define OHCA_VENDOR_ERROR_RECEIVE_EMPTY		25	/* no receive WQE where one is needed */
 
 #endif /* OHCA_HW_IO_H */

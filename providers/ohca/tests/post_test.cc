@@ -41,10 +41,10 @@ TEST_F(PostTest, WriteOfOneElement)
 	EXPECT_EQ(wqe().num_sge, 1);
 	EXPECT_EQ(wqe().inline_length, 0u);
 	EXPECT_EQ(wqe().immediate, 0u);
-	EXPECT_EQ(wqe().invalidate_rkey, 0u);
+	EXPECT_EQ(wqe().invalidate_key, 0u);
 	EXPECT_EQ(wqe().remote_address, 0x1020304050607080u);
 	EXPECT_EQ(wqe().rkey, 0xcafeu);
-	EXPECT_EQ(wqe().reserved_e0, 0u);
+	EXPECT_EQ(wqe().remote_srqn, 0u);
 	EXPECT_EQ(elements()[0].address, 0x1111222233334444u);
 	EXPECT_EQ(elements()[0].length, 0x5555u);
 	EXPECT_EQ(elements()[0].lkey, 0x66u);
@@ -59,7 +59,7 @@ TEST_F(PostTest, ReservedFieldsAreClearedWhenASlotIsUsedAgain)
 	wr.opcode = IBV_WR_SEND;
 	ASSERT_EQ(post(wr), 0);
 	EXPECT_EQ(wqe().reserved_18, 0);
-	EXPECT_EQ(wqe().reserved_e0, 0u);
+	EXPECT_EQ(wqe().remote_srqn, 0u);
 	EXPECT_EQ(wqe().remote_address, 0u);
 	EXPECT_EQ(wqe().immediate, 0u);
 }
@@ -103,7 +103,7 @@ TEST_F(PostTest, SendWithInvalidate)
 	wr.invalidate_rkey = 0x777;
 	ASSERT_EQ(post(wr), 0);
 	EXPECT_EQ(wqe().opcode, OHCA_WR_SEND_INV);
-	EXPECT_EQ(wqe().invalidate_rkey, 0x777u);
+	EXPECT_EQ(wqe().invalidate_key, 0x777u);
 	EXPECT_EQ(wqe().immediate, 0u);
 }
 

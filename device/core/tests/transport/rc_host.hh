@@ -75,7 +75,7 @@ struct SendRequest {
 	std::vector<Sge> sges;
 	std::vector<std::byte> inline_data; // with OHCA_WQE_INLINE
 	uint32_t immediate_be = 0;
-	uint32_t invalidate_rkey = 0;
+	uint32_t invalidate_key = 0;
 	uint64_t remote_address = 0;
 	uint32_t rkey = 0;
 	uint64_t operand = 0;
@@ -222,7 +222,7 @@ public:
 		header.num_sge = static_cast<uint8_t>(request.sges.size());
 		header.inline_length = static_cast<uint32_t>(request.inline_data.size());
 		header.immediate = request.immediate_be;
-		header.invalidate_rkey = request.invalidate_rkey;
+		header.invalidate_key = request.invalidate_key;
 		header.remote_address = request.remote_address;
 		header.rkey = request.rkey;
 		std::memcpy(slot, &header, sizeof(header));

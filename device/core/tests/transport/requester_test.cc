@@ -132,7 +132,7 @@ TEST_F(Requester, SendWithInvalidateNamesTheKey)
 {
 	ready();
 	SendRequest request_ = message(OHCA_WR_SEND_INV, 8);
-	request_.invalidate_rkey = 0xabc;
+	request_.invalidate_key = 0xabc;
 	post(request_);
 	expect(0, request(SegmentKind::kSend, kSqPsn));
 	EXPECT_TRUE(got.has_invalidate);

@@ -197,7 +197,7 @@ TEST_F(Responder, OperationsMustBeEnabled)
 		options.send_cq = send_cq;
 		options.recv_cq = recv_cq;
 		create(options);
-		qp->attributes.access = static_cast<uint8_t>(
+		qp->attributes.access = static_cast<uint32_t>(
 			kAllRemote & ~(kind == SegmentKind::kWrite         ? OHCA_ACCESS_REMOTE_WRITE
 				       : kind == SegmentKind::kReadRequest ? OHCA_ACCESS_REMOTE_READ
 									   : OHCA_ACCESS_REMOTE_ATOMIC));

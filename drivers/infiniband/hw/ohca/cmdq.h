@@ -12,7 +12,7 @@ struct dma_pool;
 struct ohca_dev;
 
 #define OHCA_CMDQ_LOG_DEPTH	8
-/* Every command's input and output fit; see ohca_check_formats(). */
+/* Every command's input and output fit; see format.c. */
 #define OHCA_CMDQ_INPUT_SIZE	256
 #define OHCA_CMDQ_OUTPUT_SIZE	512
 

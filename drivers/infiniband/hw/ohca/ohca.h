@@ -412,7 +412,4 @@ int ohca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);
 /* selftest.c */
 void ohca_selftest(struct ohca_dev *dev);
 
-/* format.c */
-void ohca_check_formats(void);
-
 #endif /* OHCA_H */

@@ -274,7 +274,6 @@ static struct pci_driver ohca_pci_driver = {
 
 static int __init ohca_init(void)
 {
-	ohca_check_formats();
 	return pci_register_driver(&ohca_pci_driver);
 }
 module_init(ohca_init);

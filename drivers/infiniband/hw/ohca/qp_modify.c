@@ -130,7 +130,7 @@ static u32 ohca_fill_scalars(const struct ib_qp_attr *attr, int mask,
 	OHCA_COPY(IB_QP_PATH_MTU, OHCA_QP_ATTR_PATH_MTU, path_mtu,
 		  attr->path_mtu - IB_MTU_256 + OHCA_MTU_LOG_MIN);
 	OHCA_COPY(IB_QP_ACCESS_FLAGS, OHCA_QP_ATTR_ACCESS, access,
-		  attr->qp_access_flags & (OHCA_ACCESS_ALL & ~OHCA_ACCESS_LOCAL_WRITE));
+		  cpu_to_le32(attr->qp_access_flags & OHCA_QP_ACCESS_ALL));
 	OHCA_COPY(IB_QP_MAX_QP_RD_ATOMIC, OHCA_QP_ATTR_MAX_READ_ATOMIC, max_read_atomic,
 		  attr->max_rd_atomic);
 	OHCA_COPY(IB_QP_MAX_DEST_RD_ATOMIC, OHCA_QP_ATTR_MAX_DEST_READ_ATOMIC,
@@ -276,7 +276,7 @@ static void ohca_query_attributes(const struct ohca_qp_attributes *in, struct ib
 	attr->rq_psn = le32_to_cpu(in->rq_psn);
 	attr->sq_psn = le32_to_cpu(in->sq_psn);
 	attr->dest_qp_num = le32_to_cpu(in->dest_qpn);
-	attr->qp_access_flags = in->access & OHCA_ACCESS_ALL;
+	attr->qp_access_flags = le32_to_cpu(in->access) & OHCA_QP_ACCESS_ALL;
 	attr->pkey_index = le16_to_cpu(in->pkey_index);
 	attr->sq_draining = in->state == OHCA_QP_STATE_SQD && in->sq_drained_event;
 	attr->max_rd_atomic = in->max_read_atomic;

@@ -146,7 +146,7 @@ static int ohca_build_send(struct ohca_qp *qp, struct ohca_sq_wqe *wqe,
 		wqe->immediate = wr->ex.imm_data;
 		break;
 	case IB_WR_SEND_WITH_INV:
-		wqe->invalidate_rkey = cpu_to_le32(wr->ex.invalidate_rkey);
+		wqe->invalidate_key = cpu_to_le32(wr->ex.invalidate_rkey);
 		break;
 	default:
 		break;

@@ -29,6 +29,12 @@ static const struct rdma_stat_desc ohca_counter_descs[] = {
 	[OHCA_COUNTER_DOORBELLS_BAD].name = "doorbells_bad",
 	[OHCA_COUNTER_COMMANDS].name = "commands",
 	[OHCA_COUNTER_COMMANDS_FAILED].name = "commands_failed",
+	[OHCA_COUNTER_DATAGRAMS_DROPPED].name = "datagrams_dropped",
+	[OHCA_COUNTER_QKEY_VIOLATIONS].name = "qkey_violations",
+	[OHCA_COUNTER_UC_MESSAGES_LOST].name = "uc_messages_lost",
+	[OHCA_COUNTER_MULTICAST_RECEIVED].name = "multicast_received",
+	[OHCA_COUNTER_REGISTRATIONS].name = "registrations",
+	[OHCA_COUNTER_INVALIDATIONS].name = "invalidations",
 };
 
 static_assert(ARRAY_SIZE(ohca_counter_descs) == OHCA_COUNTER_COUNT);
