@@ -30,6 +30,7 @@ struct SendWqe {
 	uint32_t immediate_be = 0;
 	uint32_t invalidate_key = 0;
 	uint32_t rkey = 0;
+	uint32_t remote_srqn = 0;    // XRC_INI
 	uint64_t remote_address = 0;
 	uint64_t operand = 0;
 	uint64_t compare = 0;

@@ -349,7 +349,7 @@ public:
 		return cq;
 	}
 	static ohca_cmd_create_mkey_in mkey_request(uint32_t pd, const ohca_page_list &pages, uint64_t start,
-						    uint64_t length, uint32_t access = OHCA_ACCESS_ALL,
+						    uint64_t length, uint32_t access = OHCA_REGION_ACCESS_ALL,
 						    uint8_t consumer_key = 0x42)
 	{
 		ohca_cmd_create_mkey_in in{};
@@ -362,7 +362,7 @@ public:
 		return in;
 	}
 	// A key whose address space is the bus addresses of the buffer.
-	uint32_t register_memory(uint32_t pd, uint64_t address, uint64_t length, uint32_t access = OHCA_ACCESS_ALL)
+	uint32_t register_memory(uint32_t pd, uint64_t address, uint64_t length, uint32_t access = OHCA_REGION_ACCESS_ALL)
 	{
 		ohca_cmd_create_mkey_out out;
 		must(command(OHCA_CMD_CREATE_MKEY,

@@ -176,6 +176,46 @@ TEST_F(SqFetch, OpcodesNeedTheirFeature)
 	}
 }
 
+// OHCA-SQ-D2
+TEST_F(SqFetch, OpcodesOfTheServiceOnly)
+{
+	const std::vector<uint8_t> datagram = {OHCA_WR_SEND, OHCA_WR_SEND_IMM};
+	const std::vector<uint8_t> unreliable = {OHCA_WR_SEND, OHCA_WR_SEND_IMM, OHCA_WR_WRITE, OHCA_WR_WRITE_IMM};
+	const std::vector<uint8_t> reliable = {OHCA_WR_SEND, OHCA_WR_SEND_IMM, OHCA_WR_SEND_INV, OHCA_WR_WRITE,
+					       OHCA_WR_WRITE_IMM, OHCA_WR_READ, OHCA_WR_CAS, OHCA_WR_FADD};
+	const std::pair<uint8_t, std::vector<uint8_t>> services[] = {
+		{OHCA_QP_TYPE_RC, reliable},      {OHCA_QP_TYPE_XRC_INI, reliable}, {OHCA_QP_TYPE_UC, unreliable},
+		{OHCA_QP_TYPE_UD, datagram},      {OHCA_QP_TYPE_GSI, datagram},     {OHCA_QP_TYPE_XRC_TGT, {}},
+	};
+	uint32_t index = 0;
+	for (const auto &[type, allowed] : services) {
+		context().type = type;
+		for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_FADD; opcode++, index++) {
+			context().requester.complete_index = index;
+			ohca_sge sge{.address = 0, .length = 8, .lkey = 0};
+			qp.post_send(header(opcode), {&sge, 1});
+			ASSERT_EQ(fetch(index), Fetch::kOk);
+			EXPECT_EQ(wqe->vendor_error == OHCA_VENDOR_ERROR_OPCODE, std::ranges::count(allowed, opcode) == 0)
+				<< "type " << +type << " opcode " << +opcode;
+		}
+	}
+}
+
+// OHCA-SQ-D3
+TEST_F(SqFetch, RemoteSrqOnXrcOnly)
+{
+	ohca_sge sge{.address = 0, .length = 8, .lkey = 0};
+	ohca_sq_wqe h = header(OHCA_WR_SEND);
+	h.remote_srqn = 0x1234;
+	qp.post_send(h, {&sge, 1});
+	ASSERT_EQ(fetch(0), Fetch::kOk);
+	EXPECT_EQ(wqe->vendor_error, unsigned{OHCA_VENDOR_ERROR_FLAGS});
+	context().type = OHCA_QP_TYPE_XRC_INI;
+	ASSERT_EQ(fetch(0), Fetch::kOk);
+	EXPECT_EQ(wqe->status, 0);
+	EXPECT_EQ(wqe->remote_srqn, 0x1234u);
+}
+
 // OHCA-SQ-D4
 TEST_F(SqFetch, SmallStridesBoundElements)
 {
