@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Whether the kernel's memory grows with something that is done again and again."""
+import glob
 import sys
 
 from report import check
@@ -7,9 +8,10 @@ from report import check
 _PROGRESS = 20
 # Caches fill in the first cycles; after them a cycle may not cost this much.
 _WARM_UP_PART = 5
-_KIB_PER_CYCLE = 8
+_KIB_PER_CYCLE = 1
 # What other parts of the system move to and fro.
 _NOISE_KIB = 1024
+_AVAILABLE_NOISE_KIB = 64 * 1024
 
 
 def _use_kib():
@@ -22,6 +24,10 @@ def _use_kib():
 def _drop_caches():
     with open("/proc/sys/vm/drop_caches", "w") as f:
         f.write("3")
+    # Free objects in partly used slabs look like a leak of some KiB per cycle otherwise.
+    for name in glob.glob("/sys/kernel/slab/*/shrink"):
+        with open(name, "w") as f:
+            f.write("1")
 
 
 class MemoryUse:
@@ -51,6 +57,6 @@ class MemoryUse:
               f"{lost} KiB less available", file=sys.stderr, flush=True)
         limit = _NOISE_KIB + _KIB_PER_CYCLE * cycles
         check(grown <= limit, f"{cycles} times {self._what}: kernel memory grew by {grown} KiB, more than {limit}")
-        # available also counts whole pages, and is a coarse estimate
-        check(lost <= 8 * limit,
-              f"{cycles} times {self._what}: {lost} KiB less memory available, more than {8 * limit}")
+        # available also counts whole pages; it is a coarse estimate, seen to move by 25 MiB either way
+        check(lost <= _AVAILABLE_NOISE_KIB,
+              f"{cycles} times {self._what}: {lost} KiB less memory available, more than {_AVAILABLE_NOISE_KIB}")

@@ -48,14 +48,20 @@ def pinned_pages():
     return int(numbers["nr_foll_pin_acquired"]) - int(numbers["nr_foll_pin_released"])
 
 
-def snapshot():
+def _look():
     return {**counts(), **device_counts(), "pinned pages": pinned_pages()}
 
 
-def is_back(name, now, before):
-    # The kernel counts the pinned pages of everybody.  Once the count was 1 before and 0 after the
-    # load/unload cycles; whose page that was has not been traced.  More pages are always a leak.
-    return now <= before if name == "pinned pages" else now == before
+def snapshot(deadline=30.0):
+    """What is held, once two looks agree: a page may be pinned for a moment by anybody."""
+    looks = [_look()]
+
+    def settled():
+        looks.append(_look())
+        return looks[-1] == looks[-2]
+
+    wait_for("the resources in use to stop changing", settled, deadline, 0.1)
+    return looks[-1]
 
 
 def wait_base(base, deadline=30.0):
@@ -64,12 +70,11 @@ def wait_base(base, deadline=30.0):
 
     def back():
         last.clear()
-        last.update(snapshot())
-        return all(is_back(name, last[name], base[name]) for name in base)
+        last.update(_look())
+        return last == base
 
     try:
         wait_for("all resources to come back", back, deadline, 0.3)
     except Failure as failure:
-        left = ", ".join(f"{name} {last[name]} instead of {base[name]}" for name in base
-                         if not is_back(name, last[name], base[name]))
+        left = ", ".join(f"{name} {last[name]} instead of {base[name]}" for name in base if last[name] != base[name])
         check(False, f"{failure}: {left}")
