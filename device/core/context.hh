@@ -198,6 +198,9 @@ struct QpContext {
 	uint32_t pd;
 	uint32_t send_cq;
 	uint32_t recv_cq;
+	uint32_t srq;             // where it receives, 0 = its own queue, if any
+	uint32_t xrcd;            // XRC_TGT, else 0
+	uint32_t multicast_count; // groups it is attached to
 	uint32_t uar;
 	uint32_t uar_slot;
 	uint32_t slot_next;       // next qpn in the slot's list, 0 = end
@@ -223,6 +226,17 @@ struct QpContext {
 	RequesterContext requester;
 	ResponderContext responder;
 };
+
+inline bool is_datagram(const QpContext &qp)
+{
+	return qp.type == OHCA_QP_TYPE_UD || qp.type == OHCA_QP_TYPE_GSI;
+}
+
+// Neither acknowledges nor retransmits.
+inline bool is_unreliable(const QpContext &qp)
+{
+	return qp.type == OHCA_QP_TYPE_UC || is_datagram(qp);
+}
 
 static_assert(sizeof(QpContext) <= 1024, "an idle queue pair must stay cheap");
 static_assert(std::is_trivial_v<QpContext> && std::is_standard_layout_v<QpContext>);

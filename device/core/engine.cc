@@ -135,7 +135,8 @@ void Engine::State::recover(Slot &slot)
 		qp->route_generation = 0;
 		activate(function, *qp);
 		// The old engine may have taken its doorbell and died.
-		announce_again(*function.uar_page(qp->uar), qp->uar_slot);
+		if (qp->type != OHCA_QP_TYPE_XRC_TGT) // has no queue to announce
+			announce_again(*function.uar_page(qp->uar), qp->uar_slot);
 	}
 	function.set_commands_pending(true);
 	// Or cleared an interrupt_arm without raising the vector.

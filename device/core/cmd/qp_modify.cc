@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// Queue pair states and attributes: IBTA 11.2.5.2 for RC, as the device sees
-// it (the port number and alternate paths are the driver's business).
+// Queue pair states and attributes (IBTA 10.3.1); qp_types.cc has what is legal for which type.
 #include <bit>
 #include <cstring>
 
 #include "core/cmd/commands.hh"
+#include "core/cmd/qp_types.hh"
 #include "core/endian.hh"
 #include "core/function.hh"
 #include "core/transport/transport.hh"
@@ -22,49 +22,6 @@ constexpr uint8_t kRetryMax = 7;
 constexpr uint8_t kServiceLevelMax = 15;
 constexpr uint8_t kLogMtuMin = 8;
 constexpr uint8_t kLogMtuMax = 12;
-
-struct Transition {
-	uint8_t from;
-	uint8_t to;
-	uint32_t required;
-	uint32_t optional;
-};
-
-constexpr Transition kTransitions[] = {
-	{OHCA_QP_STATE_RESET, OHCA_QP_STATE_INIT, OHCA_QP_ATTR_PKEY_INDEX | OHCA_QP_ATTR_ACCESS, 0},
-	{OHCA_QP_STATE_INIT, OHCA_QP_STATE_INIT, 0, OHCA_QP_ATTR_PKEY_INDEX | OHCA_QP_ATTR_ACCESS},
-	{OHCA_QP_STATE_INIT, OHCA_QP_STATE_RTR,
-	 OHCA_QP_ATTR_PATH | OHCA_QP_ATTR_PATH_MTU | OHCA_QP_ATTR_DEST_QPN | OHCA_QP_ATTR_RQ_PSN |
-		 OHCA_QP_ATTR_MAX_DEST_READ_ATOMIC | OHCA_QP_ATTR_MIN_RNR_TIMER,
-	 OHCA_QP_ATTR_PKEY_INDEX | OHCA_QP_ATTR_ACCESS},
-	{OHCA_QP_STATE_RTR, OHCA_QP_STATE_RTS,
-	 OHCA_QP_ATTR_ACK_TIMEOUT | OHCA_QP_ATTR_RETRY_COUNT | OHCA_QP_ATTR_RNR_RETRY | OHCA_QP_ATTR_SQ_PSN |
-		 OHCA_QP_ATTR_MAX_READ_ATOMIC,
-	 OHCA_QP_ATTR_ACCESS | OHCA_QP_ATTR_MIN_RNR_TIMER},
-	{OHCA_QP_STATE_RTS, OHCA_QP_STATE_RTS, 0, OHCA_QP_ATTR_ACCESS | OHCA_QP_ATTR_MIN_RNR_TIMER},
-	{OHCA_QP_STATE_RTS, OHCA_QP_STATE_SQD, 0, OHCA_QP_ATTR_SQ_DRAINED_EVENT},
-	{OHCA_QP_STATE_SQD, OHCA_QP_STATE_SQD, 0,
-	 OHCA_QP_ATTR_PKEY_INDEX | OHCA_QP_ATTR_ACCESS | OHCA_QP_ATTR_PATH | OHCA_QP_ATTR_ACK_TIMEOUT |
-		 OHCA_QP_ATTR_RETRY_COUNT | OHCA_QP_ATTR_RNR_RETRY | OHCA_QP_ATTR_MAX_READ_ATOMIC |
-		 OHCA_QP_ATTR_MAX_DEST_READ_ATOMIC | OHCA_QP_ATTR_MIN_RNR_TIMER},
-	{OHCA_QP_STATE_SQD, OHCA_QP_STATE_RTS, 0, OHCA_QP_ATTR_ACCESS | OHCA_QP_ATTR_MIN_RNR_TIMER},
-};
-
-// Null: not legal.
-const Transition *find_transition(uint8_t from, uint8_t to)
-{
-	// From every state, and without attributes.
-	static constexpr Transition kToReset = {0, OHCA_QP_STATE_RESET, 0, 0};
-	static constexpr Transition kToError = {0, OHCA_QP_STATE_ERR, 0, 0};
-	if (to == OHCA_QP_STATE_RESET)
-		return &kToReset;
-	if (to == OHCA_QP_STATE_ERR)
-		return &kToError;
-	for (const Transition &transition : kTransitions)
-		if (transition.from == from && transition.to == to)
-			return &transition;
-	return nullptr;
-}
 
 CommandResult check_path(Function &function, const struct ohca_qp_attributes &a)
 {
@@ -146,6 +103,7 @@ void take_values(struct ohca_qp_attributes &to, uint32_t mask, const struct ohca
 	take(OHCA_QP_ATTR_DEST_QPN, to.dest_qpn, from.dest_qpn);
 	take(OHCA_QP_ATTR_SQ_PSN, to.sq_psn, from.sq_psn);
 	take(OHCA_QP_ATTR_RQ_PSN, to.rq_psn, from.rq_psn);
+	take(OHCA_QP_ATTR_QKEY, to.qkey, from.qkey);
 	if (mask & OHCA_QP_ATTR_PATH)
 		take_path(to, from);
 }
@@ -173,7 +131,7 @@ CommandResult modify_qp(Function &function, const struct ohca_cmd_modify_qp_in &
 
 	uint32_t mask = from_le(in.mask);
 	uint8_t to = mask & OHCA_QP_ATTR_STATE ? in.attributes.state : from;
-	const Transition *transition = find_transition(from, to);
+	const QpTransition *transition = find_qp_transition(qp->type, from, to);
 	if (!transition)
 		return bad_state(OHCA_CMD_DETAIL_QP);
 	uint32_t allowed = transition->required | transition->optional | OHCA_QP_ATTR_STATE;

@@ -148,12 +148,33 @@ uint32_t ContextMemory::allocate_pd() { return allocate(layout::kPdTable, kPdCou
 uint32_t ContextMemory::allocate_mkey() { return allocate(layout::kMkeyTable, kMkeyCountMax); }
 uint32_t ContextMemory::allocate_uar(uint32_t uar_count) { return allocate(layout::kUarTable, uar_count); }
 
-void ContextMemory::free_qp(uint32_t index) { free(layout::kQpTable, index); }
+void ContextMemory::free_qp(uint32_t index)
+{
+	if (index != OHCA_QPN_GSI) {
+		free(layout::kQpTable, index);
+		return;
+	}
+	entry(layout::kQpTable, index)->live = 0;
+	header()->tables[layout::kQpTable].live_count--;
+}
 void ContextMemory::free_cq(uint32_t index) { free(layout::kCqTable, index); }
 void ContextMemory::free_eq(uint32_t index) { free(layout::kEqTable, index); }
 void ContextMemory::free_pd(uint32_t index) { free(layout::kPdTable, index); }
 void ContextMemory::free_mkey(uint32_t index) { free(layout::kMkeyTable, index); }
 void ContextMemory::free_uar(uint32_t index) { free(layout::kUarTable, index); }
+
+uint32_t ContextMemory::allocate_gsi_qp()
+{
+	FreeEntry *fresh = entry(layout::kQpTable, OHCA_QPN_GSI);
+
+	static_assert(kShapes[layout::kQpTable].first > OHCA_QPN_GSI);
+	if (fresh->live)
+		return kNoIndex;
+	std::memset(static_cast<void *>(fresh), 0, sizeof(QpContext));
+	fresh->live = 1;
+	header()->tables[layout::kQpTable].live_count++;
+	return OHCA_QPN_GSI;
+}
 
 void ContextMemory::enable_kernel_uar()
 {

@@ -116,6 +116,8 @@ public:
 	// rarely somebody else's.
 	static constexpr uint32_t kNoIndex = UINT32_MAX;
 	uint32_t allocate_qp();
+	// OHCA_QPN_GSI, which allocate_qp() never returns; kNoIndex if it is live.
+	uint32_t allocate_gsi_qp();
 	uint32_t allocate_cq();
 	uint32_t allocate_eq();
 	uint32_t allocate_pd();

@@ -63,7 +63,7 @@ TEST_F(QpCommand, CreateRefusals)
 	constexpr uint8_t kBadParameter = OHCA_CMD_STATUS_BAD_PARAMETER;
 	refused([](auto &in) { in.flags = 0x08; }, OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_NONE);
 	refused([](auto &in) { in.type = 0; }, OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_TYPE);
-	refused([](auto &in) { in.type = 2; }, OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_TYPE);
+	refused([](auto &in) { in.type = 7; }, OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_TYPE);
 	refused([](auto &in) { in.reserved_1b0 = 1; }, kBadParameter, OHCA_CMD_DETAIL_RESERVED);
 	refused([](auto &in) { in.pd = 0; }, OHCA_CMD_STATUS_BAD_HANDLE, OHCA_CMD_DETAIL_PD);
 	refused([](auto &in) { in.send_cq = 0; }, OHCA_CMD_STATUS_BAD_HANDLE, OHCA_CMD_DETAIL_CQ);
