@@ -7,6 +7,8 @@
  * complete on this CQ and a work request that must be outstanding on it.
  */
 
+#include <linux/if_vlan.h>
+
 #include "ohca.h"
 
 static enum ib_wc_status ohca_wc_status(u8 status)
@@ -76,6 +78,32 @@ static void ohca_fill_recv_wc(const struct ohca_cqe *cqe, struct ib_wc *wc)
 	}
 }
 
+/* A datagram tells where it came from; what it tells has to make sense. */
+static void ohca_fill_datagram_wc(const struct ohca_cqe *cqe, struct ib_wc *wc)
+{
+	u16 vlan_id = le16_to_cpu(cqe->vlan_id);
+	u16 pkey_index = le16_to_cpu(cqe->pkey_index);
+
+	wc->wc_flags |= IB_WC_GRH | IB_WC_WITH_SMAC;
+	memcpy(wc->smac, cqe->source_mac, sizeof(wc->smac));
+	wc->sl = cqe->service_level;
+	if (vlan_id < VLAN_N_VID) {
+		wc->wc_flags |= IB_WC_WITH_VLAN;
+		wc->vlan_id = vlan_id;
+	}
+	if (cqe->network_header == OHCA_NETWORK_HEADER_IPV4 ||
+	    cqe->network_header == OHCA_NETWORK_HEADER_IPV6) {
+		wc->wc_flags |= IB_WC_WITH_NETWORK_HDR_TYPE;
+		wc->network_hdr_type = cqe->network_header == OHCA_NETWORK_HEADER_IPV4 ?
+				       RDMA_NETWORK_IPV4 : RDMA_NETWORK_IPV6;
+	}
+	if (pkey_index < OHCA_PKEY_COUNT)
+		wc->pkey_index = pkey_index;
+	/* Users subtract the GRH from the length. */
+	if (wc->status == IB_WC_SUCCESS && wc->byte_len < OHCA_GRH_SIZE)
+		wc->status = IB_WC_GENERAL_ERR;
+}
+
 /* @cqe is a copy. False: it names nothing that is outstanding here; dropped. */
 static bool ohca_cqe_to_wc(struct ohca_cq *cq, const struct ohca_cqe *cqe, struct ib_wc *wc)
 {
@@ -110,6 +138,8 @@ static bool ohca_cqe_to_wc(struct ohca_cq *cq, const struct ohca_cqe *cqe, struc
 	wc->port_num = OHCA_PORT;
 	if (receive)
 		ohca_fill_recv_wc(cqe, wc);
+	if (receive && cqe->flags & OHCA_CQE_WITH_GRH && ohca_is_datagram(qp->ibqp.qp_type))
+		ohca_fill_datagram_wc(cqe, wc);
 	/* Gives this slot and those before it, and wrs[] with them, back to the poster. */
 	smp_store_release(&ring->tail, index + 1);
 	return true;

@@ -26,6 +26,7 @@
 #define OHCA_PORT		1
 /* ohca_qp_attributes.sgid_index has 8 bits. */
 #define OHCA_GID_COUNT_MAX	256
+#define OHCA_PKEY_COUNT		1
 #define OHCA_PKEY_DEFAULT	0xffff
 
 /**
@@ -176,6 +177,8 @@ struct ohca_mr {
 struct ohca_ah {
 	struct ib_ah ibah;
 	struct rdma_ah_attr attr;
+	/* As in a WQE, but for what depends on the queue pairs. */
+	struct ohca_wqe_datagram datagram;
 };
 
 /* Queue memory of the kernel's own queues: one coherent range. */
@@ -250,6 +253,12 @@ struct ohca_qp {
 	struct ohca_ring rq;
 };
 
+/* Send work requests carry an address; receives start with a GRH. */
+static inline bool ohca_is_datagram(enum ib_qp_type type)
+{
+	return type == IB_QPT_UD || type == IB_QPT_GSI;
+}
+
 #define OHCA_TO(name, type, ib, member)					\
 static inline struct type *to_##name(struct ib *obj)			\
 {									\
@@ -314,6 +323,10 @@ void ohca_dispatch_event(struct ohca_dev *dev, enum ib_event_type type);
 int ohca_eqs_create(struct ohca_dev *dev);
 void ohca_eqs_destroy(struct ohca_dev *dev);
 const struct cpumask *ohca_get_vector_affinity(struct ib_device *ibdev, int vector);
+
+/* device_attr.c */
+int ohca_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+		      struct ib_udata *udata);
 
 /* ctx.c */
 int ohca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata);
@@ -381,6 +394,11 @@ int ohca_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init_attr,
 int ohca_modify_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr);
 int ohca_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr);
 int ohca_destroy_ah(struct ib_ah *ibah, u32 flags);
+const char *ohca_check_path(struct ohca_dev *dev, const struct rdma_ah_attr *ah);
+
+/* multicast.c */
+int ohca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+int ohca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
 
 /* port.c */
 void ohca_port_init(struct ohca_dev *dev);

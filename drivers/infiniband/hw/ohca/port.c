@@ -3,6 +3,7 @@
 
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
+#include <rdma/ib_mad.h>
 
 #include "ohca.h"
 
@@ -83,7 +84,7 @@ int ohca_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_attr *
 	attr->gid_tbl_len = ohca_gid_count(dev);
 	attr->ip_gids = true;
 	attr->max_msg_sz = dev->caps.max_message_size;
-	attr->pkey_tbl_len = 1;
+	attr->pkey_tbl_len = OHCA_PKEY_COUNT;
 	attr->max_vl_num = 1;
 	/* There is no line whose rate could be told: 100 Gb/s is what memory does. */
 	attr->active_width = IB_WIDTH_4X;
@@ -96,14 +97,14 @@ int ohca_get_port_immutable(struct ib_device *ibdev, u32 port_num,
 {
 	struct ohca_dev *dev = to_ohca_dev(ibdev);
 
-	immutable->pkey_tbl_len = 1;
+	immutable->pkey_tbl_len = OHCA_PKEY_COUNT;
 	immutable->gid_tbl_len = ohca_gid_count(dev);
-	/*
-	 * Management datagrams and the connection manager need a GSI QP, which
-	 * the device does not have; ib_mad would only complain.
-	 */
-	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP &
-				    ~(RDMA_CORE_CAP_IB_MAD | RDMA_CORE_CAP_IB_CM);
+	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	/* These need a GSI QP; without one ib_mad would only complain. */
+	if (dev->features & OHCA_FEATURE_UD)
+		immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	else
+		immutable->core_cap_flags &= ~(RDMA_CORE_CAP_IB_MAD | RDMA_CORE_CAP_IB_CM);
 	return 0;
 }
 
@@ -114,7 +115,7 @@ enum rdma_link_layer ohca_get_link_layer(struct ib_device *ibdev, u32 port_num)
 
 int ohca_query_pkey(struct ib_device *ibdev, u32 port_num, u16 index, u16 *pkey)
 {
-	if (index)
+	if (index >= OHCA_PKEY_COUNT)
 		return -EINVAL;
 	*pkey = OHCA_PKEY_DEFAULT;
 	return 0;

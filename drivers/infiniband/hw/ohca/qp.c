@@ -8,7 +8,8 @@
 #include "ohca.h"
 
 #define OHCA_QPN_MIN	2
-#define OHCA_QPN_MAX	0xffffff
+/* The last is that of multicast. */
+#define OHCA_QPN_MAX	(OHCA_QPN_MULTICAST - 1)
 
 /* Hard interrupts look QPs up; destroy waits until the last has let go. */
 struct ohca_qp *ohca_get_qp(struct ohca_dev *dev, u32 qpn)
@@ -51,32 +52,75 @@ static void ohca_qp_unpublish(struct ohca_dev *dev, struct ohca_qp *qp)
 	wait_for_completion(&qp->unused);
 }
 
-static int ohca_qp_check_type(struct ohca_dev *dev, const struct ib_qp_init_attr *attr)
+/* The device's name for a type of queue pair, or 0 if it does not have it. */
+static u8 ohca_qp_type(struct ohca_dev *dev, enum ib_qp_type type, bool user)
 {
-	if (attr->qp_type != IB_QPT_RC) {
+	static const struct {
+		u64 feature;
+		u8 type;
+		bool kernel_only;
+	} types[] = {
+		[IB_QPT_GSI] = { OHCA_FEATURE_UD, OHCA_QP_TYPE_GSI, true },
+		[IB_QPT_RC] = { OHCA_FEATURE_RC, OHCA_QP_TYPE_RC },
+		[IB_QPT_UC] = { OHCA_FEATURE_UC, OHCA_QP_TYPE_UC },
+		[IB_QPT_UD] = { OHCA_FEATURE_UD, OHCA_QP_TYPE_UD },
+	};
+
+	if ((u32)type >= ARRAY_SIZE(types) || types[type].feature & ~dev->features ||
+	    (user && types[type].kernel_only))
+		return 0;
+	return types[type].type;
+}
+
+static u32 ohca_qp_create_flags(struct ohca_dev *dev, enum ib_qp_type type)
+{
+	if (type == IB_QPT_UD && dev->features & OHCA_FEATURE_MULTICAST)
+		return IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	return 0;
+}
+
+static int ohca_qp_check_type(struct ohca_dev *dev, const struct ib_qp_init_attr *attr, bool user)
+{
+	u32 unknown = attr->create_flags & ~ohca_qp_create_flags(dev, attr->qp_type);
+
+	if (!ohca_qp_type(dev, attr->qp_type, user)) {
 		ibdev_dbg(&dev->ibdev, "QP type %d not supported\n", attr->qp_type);
 		return -EOPNOTSUPP;
 	}
-	if (attr->create_flags || attr->srq || attr->rwq_ind_tbl) {
+	if (unknown || attr->srq || attr->rwq_ind_tbl) {
 		ibdev_dbg(&dev->ibdev, "create flags %#x, SRQ or indirection table not supported\n",
-			  attr->create_flags);
+			  unknown);
 		return -EOPNOTSUPP;
 	}
 	if (!attr->send_cq || !attr->recv_cq) {
-		ibdev_dbg(&dev->ibdev, "RC needs two CQs\n");
+		ibdev_dbg(&dev->ibdev, "a QP of type %d needs two CQs\n", attr->qp_type);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static int ohca_qp_check_caps(struct ohca_dev *dev, const struct ib_qp_cap *cap)
+/* What a send WQE of these capabilities takes. */
+static u32 ohca_send_size(enum ib_qp_type type, const struct ib_qp_cap *cap)
+{
+	u32 payload = max_t(u32, cap->max_send_sge * sizeof(struct ohca_sge),
+			    cap->max_inline_data);
+
+	if (ohca_is_datagram(type))
+		return sizeof(struct ohca_sq_wqe) + sizeof(struct ohca_wqe_datagram) + payload;
+	return sizeof(struct ohca_sq_wqe) +
+	       max_t(u32, payload, sizeof(struct ohca_wqe_atomic) + sizeof(struct ohca_sge));
+}
+
+static int ohca_qp_check_caps(struct ohca_dev *dev, enum ib_qp_type type,
+			      const struct ib_qp_cap *cap)
 {
 	const struct ohca_caps *caps = &dev->caps;
 
 	if (cap->max_send_wr > 1U << caps->log_max_sq_depth ||
 	    cap->max_recv_wr > 1U << caps->log_max_rq_depth ||
 	    cap->max_send_sge > caps->max_send_sge || cap->max_recv_sge > caps->max_recv_sge ||
-	    cap->max_inline_data > caps->max_inline) {
+	    cap->max_inline_data > caps->max_inline ||
+	    ohca_send_size(type, cap) > OHCA_SQ_STRIDE_MAX) {
 		ibdev_dbg(&dev->ibdev,
 			  "QP too large: %u+%u WRs, %u+%u SGEs, %u bytes inline\n",
 			  cap->max_send_wr, cap->max_recv_wr, cap->max_send_sge,
@@ -84,15 +128,6 @@ static int ohca_qp_check_caps(struct ohca_dev *dev, const struct ib_qp_cap *cap)
 		return -EINVAL;
 	}
 	return 0;
-}
-
-/* What a send WQE of these capabilities takes beyond its header. */
-static u32 ohca_send_payload(const struct ib_qp_cap *cap)
-{
-	u32 sges = cap->max_send_sge * sizeof(struct ohca_sge);
-	u32 atomic = sizeof(struct ohca_wqe_atomic) + sizeof(struct ohca_sge);
-
-	return max3(sges, cap->max_inline_data, atomic);
 }
 
 static void ohca_ring_init(struct ohca_ring *ring, u32 wrs, u8 max_sge, u8 log_stride)
@@ -108,7 +143,7 @@ static void ohca_ring_init(struct ohca_ring *ring, u32 wrs, u8 max_sge, u8 log_s
 /* Geometry of a kernel QP: record, send ring, receive ring. Returns its size. */
 static size_t ohca_qp_lay_out(struct ohca_qp *qp, struct ib_qp_cap *cap)
 {
-	u32 send = sizeof(struct ohca_sq_wqe) + ohca_send_payload(cap);
+	u32 send = ohca_send_size(qp->ibqp.qp_type, cap);
 	u32 recv = sizeof(struct ohca_rq_wqe) + cap->max_recv_sge * sizeof(struct ohca_sge);
 	struct ohca_ring *sq = &qp->sq;
 	struct ohca_ring *rq = &qp->rq;
@@ -131,6 +166,14 @@ static size_t ohca_qp_lay_out(struct ohca_qp *qp, struct ib_qp_cap *cap)
 	return size;
 }
 
+/* Applications and peers know these numbers. */
+static bool ohca_qpn_ok(enum ib_qp_type type, u32 qpn)
+{
+	if (type == IB_QPT_GSI)
+		return qpn == OHCA_QPN_GSI;
+	return qpn >= OHCA_QPN_MIN && qpn <= OHCA_QPN_MAX;
+}
+
 static int ohca_qp_issue_create(struct ohca_dev *dev, struct ohca_qp *qp,
 				const struct ib_qp_init_attr *attr,
 				const struct ohca_page_list *pages)
@@ -143,7 +186,7 @@ static int ohca_qp_issue_create(struct ohca_dev *dev, struct ohca_qp *qp,
 		.uar = qp->uar_index,
 		.sq_offset = qp->sq.offset,
 		.rq_offset = qp->rq.offset,
-		.type = OHCA_QP_TYPE_RC,
+		.type = ohca_qp_type(dev, attr->qp_type, qp->user),
 		.log_sq_depth = qp->sq.log_depth,
 		.log_rq_depth = qp->rq.log_depth,
 		.log_sq_stride = qp->sq.log_stride,
@@ -158,14 +201,15 @@ static int ohca_qp_issue_create(struct ohca_dev *dev, struct ohca_qp *qp,
 		params.flags |= OHCA_QP_NO_SQ;
 	if (!qp->rq.depth)
 		params.flags |= OHCA_QP_NO_RQ;
+	if (attr->create_flags & IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
+		params.flags |= OHCA_QP_BLOCK_MULTICAST_LOOPBACK;
 	ret = ohca_cmd_create_qp(dev, &params, &result);
 	if (ret)
 		return ret;
 	qp->qpn = result.qpn;
 	qp->uar_slot = result.uar_slot;
 	qp->ibqp.qp_num = result.qpn;
-	if (qp->qpn < OHCA_QPN_MIN || qp->qpn > OHCA_QPN_MAX ||
-	    qp->uar_slot >= OHCA_UAR_SLOT_COUNT) {
+	if (!ohca_qpn_ok(attr->qp_type, qp->qpn) || qp->uar_slot >= OHCA_UAR_SLOT_COUNT) {
 		dev_err_ratelimited(ohca_device(dev), "device created QP %#x in UAR slot %u\n",
 				    qp->qpn, qp->uar_slot);
 		ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
@@ -272,7 +316,7 @@ static int ohca_qp_check_request(struct ohca_dev *dev, struct ohca_qp *qp,
 				 const struct ib_qp_cap *cap,
 				 const struct ohca_create_qp_req *req)
 {
-	u32 send = sizeof(struct ohca_sq_wqe) + ohca_send_payload(cap);
+	u32 send = ohca_send_size(qp->ibqp.qp_type, cap);
 	u32 recv = sizeof(struct ohca_rq_wqe) + cap->max_recv_sge * sizeof(struct ohca_sge);
 
 	if (req->comp_mask) {
@@ -379,10 +423,10 @@ int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_u
 	struct ohca_qp *qp = to_ohca_qp(ibqp);
 	int ret;
 
-	ret = ohca_qp_check_type(dev, attr);
+	ret = ohca_qp_check_type(dev, attr, udata);
 	if (ret)
 		return ret;
-	ret = ohca_qp_check_caps(dev, &attr->cap);
+	ret = ohca_qp_check_caps(dev, attr->qp_type, &attr->cap);
 	if (ret)
 		return ret;
 	qp->state = IB_QPS_RESET;

@@ -20,17 +20,21 @@ static void ohca_check_state_values(void)
 	BUILD_BUG_ON(OHCA_QP_STATE_ERR != IB_QPS_ERR);
 }
 
-static const char *ohca_check_path(struct ohca_dev *dev, const struct rdma_ah_attr *ah)
+/*
+ * What modify_qp takes: rights of the peer, of which the device is told, and
+ * what says nothing about the peer.
+ */
+static u32 ohca_qp_access_flags(struct ohca_dev *dev)
 {
-	if (ah->type != RDMA_AH_ATTR_TYPE_ROCE || !(ah->ah_flags & IB_AH_GRH))
-		return "address without GRH";
-	if (rdma_ah_get_port_num(ah) != OHCA_PORT)
-		return "port of the address";
-	if (ah->grh.sgid_index >= ohca_gid_count(dev))
-		return "source GID index";
-	if (ah->grh.sgid_attr && ah->grh.sgid_attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
-		return "type of the source GID";
-	return NULL;
+	u32 flags = IB_ACCESS_OPTIONAL | IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+		    IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC;
+
+	BUILD_BUG_ON(OHCA_ACCESS_FLUSH_GLOBAL != IB_ACCESS_FLUSH_GLOBAL);
+	BUILD_BUG_ON(OHCA_ACCESS_FLUSH_PERSISTENT != IB_ACCESS_FLUSH_PERSISTENT);
+
+	if (dev->features & OHCA_FEATURE_FLUSH)
+		flags |= IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT;
+	return flags;
 }
 
 /* NULL, or the name of the first attribute that is out of range. */
@@ -40,7 +44,7 @@ static const char *ohca_check_attr(struct ohca_dev *dev, const struct ib_qp_attr
 
 	if (mask & IB_QP_PORT && attr->port_num != OHCA_PORT)
 		return "port_num";
-	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index)
+	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= OHCA_PKEY_COUNT)
 		return "pkey_index";
 	if (mask & IB_QP_PATH_MTU &&
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > ohca_port_mtu(dev)))
@@ -63,9 +67,7 @@ static const char *ohca_check_attr(struct ohca_dev *dev, const struct ib_qp_attr
 		return "dest_qp_num";
 	if (mask & IB_QP_PATH_MIG_STATE && attr->path_mig_state != IB_MIG_MIGRATED)
 		return "path_mig_state";
-	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags &
-	    ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
-	      IB_ACCESS_REMOTE_ATOMIC))
+	if (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~ohca_qp_access_flags(dev))
 		return "qp_access_flags";
 	if (mask & IB_QP_AV)
 		return ohca_check_path(dev, &attr->ah_attr);
@@ -83,9 +85,10 @@ static int ohca_check_modify(struct ohca_dev *dev, struct ohca_qp *qp,
 		ibdev_dbg(&dev->ibdev, "QP %#x: attributes %#x not supported\n", qp->qpn, mask);
 		return -EOPNOTSUPP;
 	}
-	if (!ib_modify_qp_is_ok(cur, next, IB_QPT_RC, mask)) {
-		ibdev_dbg(&dev->ibdev, "QP %#x: state %d to %d with attributes %#x not legal\n",
-			  qp->qpn, cur, next, mask);
+	if (!ib_modify_qp_is_ok(cur, next, qp->ibqp.qp_type, mask)) {
+		ibdev_dbg(&dev->ibdev,
+			  "QP %#x of type %d: state %d to %d with attributes %#x not legal\n",
+			  qp->qpn, qp->ibqp.qp_type, cur, next, mask);
 		return -EINVAL;
 	}
 	problem = ohca_check_attr(dev, attr, mask);
@@ -144,6 +147,7 @@ static u32 ohca_fill_scalars(const struct ib_qp_attr *attr, int mask,
 		  !!attr->en_sqd_async_notify);
 	OHCA_COPY(IB_QP_PKEY_INDEX, OHCA_QP_ATTR_PKEY_INDEX, pkey_index,
 		  cpu_to_le16(attr->pkey_index));
+	OHCA_COPY(IB_QP_QKEY, OHCA_QP_ATTR_QKEY, qkey, cpu_to_le32(attr->qkey));
 	OHCA_COPY(IB_QP_DEST_QPN, OHCA_QP_ATTR_DEST_QPN, dest_qpn,
 		  cpu_to_le32(attr->dest_qp_num));
 	OHCA_COPY(IB_QP_SQ_PSN, OHCA_QP_ATTR_SQ_PSN, sq_psn,
@@ -265,7 +269,8 @@ static void ohca_query_path(const struct ohca_qp_attributes *in, struct rdma_ah_
 	memcpy(ah->roce.dmac, in->dmac, sizeof(in->dmac));
 }
 
-static void ohca_query_attributes(const struct ohca_qp_attributes *in, struct ib_qp_attr *attr)
+static void ohca_query_attributes(enum ib_qp_type type, const struct ohca_qp_attributes *in,
+				  struct ib_qp_attr *attr)
 {
 	attr->qp_state = in->state;
 	attr->cur_qp_state = in->state;
@@ -286,7 +291,8 @@ static void ohca_query_attributes(const struct ohca_qp_attributes *in, struct ib
 	attr->timeout = in->ack_timeout;
 	attr->retry_cnt = in->retry_count;
 	attr->rnr_retry = in->rnr_retry;
-	ohca_query_path(in, &attr->ah_attr);
+	if (!ohca_is_datagram(type))
+		ohca_query_path(in, &attr->ah_attr);
 }
 
 int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -313,7 +319,7 @@ int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	if (ret)
 		return ret;
 
-	ohca_query_attributes(&out.attributes, attr);
+	ohca_query_attributes(ibqp->qp_type, &out.attributes, attr);
 	attr->cap.max_send_wr = qp->sq.depth;
 	attr->cap.max_recv_wr = qp->rq.depth;
 	attr->cap.max_send_sge = qp->sq.max_sge;

@@ -8,14 +8,19 @@ struct ohca_opcode {
 	u8 wqe;			/* 0: not supported */
 	u8 wc;
 	u64 feature;		/* that it needs */
+	u8 services;		/* OHCA_ON_* */
 };
 
+/* Which types of queue pair have an operation, besides RC and XRC. */
+#define OHCA_ON_UC	0x01
+#define OHCA_ON_UD	0x02	/* and GSI */
+
 static const struct ohca_opcode ohca_opcodes[] = {
-	[IB_WR_SEND] = { OHCA_WR_SEND, IB_WC_SEND },
-	[IB_WR_SEND_WITH_IMM] = { OHCA_WR_SEND_IMM, IB_WC_SEND },
+	[IB_WR_SEND] = { OHCA_WR_SEND, IB_WC_SEND, 0, OHCA_ON_UC | OHCA_ON_UD },
+	[IB_WR_SEND_WITH_IMM] = { OHCA_WR_SEND_IMM, IB_WC_SEND, 0, OHCA_ON_UC | OHCA_ON_UD },
 	[IB_WR_SEND_WITH_INV] = { OHCA_WR_SEND_INV, IB_WC_SEND, OHCA_FEATURE_SEND_INV },
-	[IB_WR_RDMA_WRITE] = { OHCA_WR_WRITE, IB_WC_RDMA_WRITE },
-	[IB_WR_RDMA_WRITE_WITH_IMM] = { OHCA_WR_WRITE_IMM, IB_WC_RDMA_WRITE },
+	[IB_WR_RDMA_WRITE] = { OHCA_WR_WRITE, IB_WC_RDMA_WRITE, 0, OHCA_ON_UC },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { OHCA_WR_WRITE_IMM, IB_WC_RDMA_WRITE, 0, OHCA_ON_UC },
 	[IB_WR_RDMA_READ] = { OHCA_WR_READ, IB_WC_RDMA_READ },
 	[IB_WR_ATOMIC_CMP_AND_SWP] = { OHCA_WR_CAS, IB_WC_COMP_SWAP, OHCA_FEATURE_ATOMIC },
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = { OHCA_WR_FADD, IB_WC_FETCH_ADD, OHCA_FEATURE_ATOMIC },
@@ -23,14 +28,24 @@ static const struct ohca_opcode ohca_opcodes[] = {
 
 #define OHCA_SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
 
-static const struct ohca_opcode *ohca_find_opcode(struct ohca_dev *dev, enum ib_wr_opcode opcode)
+static u8 ohca_service(enum ib_qp_type type)
 {
+	if (ohca_is_datagram(type))
+		return OHCA_ON_UD;
+	return type == IB_QPT_UC ? OHCA_ON_UC : 0;
+}
+
+static const struct ohca_opcode *ohca_find_opcode(const struct ohca_qp *qp,
+						  enum ib_wr_opcode opcode)
+{
+	struct ohca_dev *dev = to_ohca_dev(qp->ibqp.device);
+	u8 service = ohca_service(qp->ibqp.qp_type);
 	const struct ohca_opcode *op;
 
 	if ((u32)opcode >= ARRAY_SIZE(ohca_opcodes))
 		return NULL;
 	op = &ohca_opcodes[opcode];
-	if (!op->wqe || op->feature & ~dev->features)
+	if (!op->wqe || op->feature & ~dev->features || service & ~op->services)
 		return NULL;
 	return op;
 }
@@ -68,10 +83,9 @@ static void ohca_set_sges(struct ohca_sge *out, const struct ib_sge *in, u32 cou
 	}
 }
 
-static int ohca_set_inline(struct ohca_qp *qp, struct ohca_sq_wqe *wqe,
+static int ohca_set_inline(struct ohca_qp *qp, struct ohca_sq_wqe *wqe, void *to,
 			   const struct ib_send_wr *wr)
 {
-	void *to = wqe + 1;
 	u32 length = 0;
 	int i;
 
@@ -108,6 +122,28 @@ static int ohca_set_atomic(struct ohca_sq_wqe *wqe, const struct ib_send_wr *wr)
 	return 0;
 }
 
+/* Address and peer of a datagram; the payload comes after it. */
+static int ohca_set_datagram(const struct ohca_qp *qp, struct ohca_wqe_datagram *out,
+			     const struct ib_ud_wr *wr)
+{
+	const struct ohca_ah *ah;
+
+	if (!wr->ah || wr->remote_qpn & ~OHCA_QPN_MULTICAST)
+		return -EINVAL;
+	ah = to_ohca_ah(wr->ah);
+	*out = ah->datagram;
+	out->remote_qpn = cpu_to_le32(wr->remote_qpn);
+	out->remote_qkey = cpu_to_le32(wr->remote_qkey);
+	out->source_udp_port = cpu_to_le16(rdma_get_udp_sport(ah->attr.grh.flow_label, qp->qpn,
+							      wr->remote_qpn));
+	if (qp->ibqp.qp_type != IB_QPT_GSI)
+		return 0;
+	if (wr->pkey_index >= OHCA_PKEY_COUNT)
+		return -EINVAL;
+	out->pkey_index = cpu_to_le16(wr->pkey_index);
+	return 0;
+}
+
 static u8 ohca_wqe_flags(const struct ohca_qp *qp, const struct ib_send_wr *wr)
 {
 	u8 flags = 0;
@@ -124,12 +160,21 @@ static u8 ohca_wqe_flags(const struct ohca_qp *qp, const struct ib_send_wr *wr)
 static int ohca_build_send(struct ohca_qp *qp, struct ohca_sq_wqe *wqe,
 			   const struct ohca_opcode *op, const struct ib_send_wr *wr)
 {
+	void *payload = wqe + 1;
+	int ret;
+
 	if (wr->num_sge < 0 || wr->num_sge > qp->sq.max_sge || wr->send_flags & ~OHCA_SEND_FLAGS)
 		return -EINVAL;
 
 	memset(wqe, 0, sizeof(*wqe));
 	wqe->opcode = op->wqe;
 	wqe->flags = ohca_wqe_flags(qp, wr);
+	if (ohca_is_datagram(qp->ibqp.qp_type)) {
+		ret = ohca_set_datagram(qp, payload, ud_wr(wr));
+		if (ret)
+			return ret;
+		payload += sizeof(struct ohca_wqe_datagram);
+	}
 	switch (wr->opcode) {
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
@@ -152,16 +197,17 @@ static int ohca_build_send(struct ohca_qp *qp, struct ohca_sq_wqe *wqe,
 		break;
 	}
 	if (wr->send_flags & IB_SEND_INLINE)
-		return wr->opcode == IB_WR_RDMA_READ ? -EINVAL : ohca_set_inline(qp, wqe, wr);
+		return wr->opcode == IB_WR_RDMA_READ ? -EINVAL :
+							   ohca_set_inline(qp, wqe, payload, wr);
 	wqe->num_sge = wr->num_sge;
-	ohca_set_sges((void *)(wqe + 1), wr->sg_list, wr->num_sge);
+	ohca_set_sges(payload, wr->sg_list, wr->num_sge);
 	return 0;
 }
 
 static int ohca_post_one_send(struct ohca_qp *qp, u32 head, const struct ib_send_wr *wr)
 {
 	struct ohca_ring *sq = &qp->sq;
-	const struct ohca_opcode *op = ohca_find_opcode(to_ohca_dev(qp->ibqp.device), wr->opcode);
+	const struct ohca_opcode *op = ohca_find_opcode(qp, wr->opcode);
 	struct ohca_wr *saved;
 	int ret;
 
