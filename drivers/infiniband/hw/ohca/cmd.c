@@ -39,6 +39,11 @@ static void ohca_parse_caps(const struct ohca_cmd_query_device_out *out, struct 
 	caps->max_cq = min_t(u32, le32_to_cpu(out->max_cq), INT_MAX);
 	caps->max_mkey = min_t(u32, le32_to_cpu(out->max_mkey), INT_MAX);
 	caps->max_pd = min_t(u32, le32_to_cpu(out->max_pd), INT_MAX);
+	caps->max_srq = min_t(u32, le32_to_cpu(out->max_srq), INT_MAX);
+	caps->max_xrcd = min_t(u32, le32_to_cpu(out->max_xrcd), INT_MAX);
+	caps->max_multicast_groups = min_t(u32, le32_to_cpu(out->max_multicast_groups), INT_MAX);
+	caps->max_multicast_qps = min_t(u32, le32_to_cpu(out->max_multicast_qps), INT_MAX);
+	caps->max_list_entries = min_t(u32, le32_to_cpu(out->max_list_entries), INT_MAX);
 	caps->max_eq = le32_to_cpu(out->max_eq);
 	caps->max_uar = le32_to_cpu(out->max_uar);
 	caps->max_gid = le32_to_cpu(out->max_gid);
@@ -53,12 +58,16 @@ static void ohca_parse_caps(const struct ohca_cmd_query_device_out *out, struct 
 	caps->log_max_rq_depth = min_t(u8, out->log_max_rq_depth, 20);
 	caps->log_max_cq_depth = min_t(u8, out->log_max_cq_depth, 24);
 	caps->log_max_eq_depth = min_t(u8, out->log_max_eq_depth, 20);
+	caps->log_max_srq_depth = min_t(u8, out->log_max_srq_depth, 20);
 	caps->max_send_sge = min_t(size_t, out->max_send_sge,
 				   (OHCA_SQ_STRIDE_MAX - sizeof(struct ohca_sq_wqe)) /
 				   sizeof(struct ohca_sge));
 	caps->max_recv_sge = min_t(size_t, out->max_recv_sge,
 				   (OHCA_RQ_STRIDE_MAX - sizeof(struct ohca_rq_wqe)) /
 				   sizeof(struct ohca_sge));
+	caps->max_srq_sge = min_t(size_t, out->max_srq_sge,
+				  (OHCA_RQ_STRIDE_MAX - sizeof(struct ohca_rq_wqe)) /
+				  sizeof(struct ohca_sge));
 	caps->max_read_atomic_initiator = out->max_read_atomic_initiator;
 	caps->max_read_atomic_responder = out->max_read_atomic_responder;
 }
@@ -78,6 +87,17 @@ int ohca_cmd_query_device(struct ohca_dev *dev, struct ohca_caps *caps)
 		return -ENODEV;
 	}
 	return 0;
+}
+
+int ohca_cmd_query_clock(struct ohca_dev *dev, u64 *clock_ns)
+{
+	struct ohca_cmd_query_device_out out;
+	int ret;
+
+	ret = ohca_cmd_exec(dev, OHCA_CMD_QUERY_DEVICE, NULL, 0, &out, sizeof(out));
+	if (!ret)
+		*clock_ns = le64_to_cpu(out.device_clock_ns);
+	return ret;
 }
 
 int ohca_cmd_query_counters(struct ohca_dev *dev, __le64 *counters, u32 count)
@@ -221,6 +241,17 @@ int ohca_cmd_query_qp(struct ohca_dev *dev, u32 qpn, struct ohca_cmd_query_qp_ou
 	};
 
 	return ohca_cmd_exec(dev, OHCA_CMD_QUERY_QP, &in, sizeof(in), out, sizeof(*out));
+}
+
+/* ATTACH_MULTICAST or DETACH_MULTICAST. */
+int ohca_cmd_multicast(struct ohca_dev *dev, u16 opcode, u32 qpn, const u8 *gid)
+{
+	struct ohca_cmd_multicast_in in = {
+		.qpn = cpu_to_le32(qpn),
+	};
+
+	memcpy(in.gid, gid, sizeof(in.gid));
+	return ohca_cmd_exec(dev, opcode, &in, sizeof(in), NULL, 0);
 }
 
 int ohca_cmd_destroy(struct ohca_dev *dev, u16 opcode, u32 handle)

@@ -26,12 +26,19 @@ struct ohca_caps {
 	u32 max_inline;
 	u32 core_clock_khz;
 	u32 counter_count;
+	u32 max_srq;
+	u32 max_xrcd;
+	u32 max_multicast_groups;
+	u32 max_multicast_qps;		/* per group */
+	u32 max_list_entries;		/* of a fast registration */
 	u8 log_max_sq_depth;
 	u8 log_max_rq_depth;
 	u8 log_max_cq_depth;
 	u8 log_max_eq_depth;
+	u8 log_max_srq_depth;
 	u8 max_send_sge;
 	u8 max_recv_sge;
+	u8 max_srq_sge;
 	u8 max_read_atomic_initiator;
 	u8 max_read_atomic_responder;
 };
@@ -102,6 +109,7 @@ struct ohca_set_gid_params {
  * an errno of ohca-abi.h.
  */
 int ohca_cmd_query_device(struct ohca_dev *dev, struct ohca_caps *caps);
+int ohca_cmd_query_clock(struct ohca_dev *dev, u64 *clock_ns);
 int ohca_cmd_query_counters(struct ohca_dev *dev, __le64 *counters, u32 count);
 int ohca_cmd_set_port(struct ohca_dev *dev, bool active, u32 max_mtu);
 int ohca_cmd_set_gid(struct ohca_dev *dev, const struct ohca_set_gid_params *params);
@@ -117,6 +125,7 @@ int ohca_cmd_create_qp(struct ohca_dev *dev, const struct ohca_create_qp_params 
 		       struct ohca_create_qp_result *result);
 int ohca_cmd_modify_qp(struct ohca_dev *dev, const struct ohca_cmd_modify_qp_in *in);
 int ohca_cmd_query_qp(struct ohca_dev *dev, u32 qpn, struct ohca_cmd_query_qp_out *out);
+int ohca_cmd_multicast(struct ohca_dev *dev, u16 opcode, u32 qpn, const u8 *gid);
 
 /*
  * 0 means that the device no longer knows the object and cannot touch its

@@ -123,6 +123,8 @@ static int ohca_alloc_ucontext_respond(struct ohca_dev *dev, struct ohca_ucontex
 		.log_max_cq_depth = dev->caps.log_max_cq_depth,
 		.max_send_sge = dev->caps.max_send_sge,
 		.max_recv_sge = dev->caps.max_recv_sge,
+		.log_max_srq_depth = dev->caps.log_max_srq_depth,
+		.max_srq_sge = dev->caps.max_srq_sge,
 	};
 
 	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));

@@ -7,52 +7,6 @@
 
 #include "ohca.h"
 
-static void ohca_query_device_caps(const struct ohca_caps *caps, struct ib_device_attr *attr)
-{
-	attr->max_mr_size = caps->max_mr_size;
-	attr->page_size_cap = caps->page_size_mask;
-	attr->max_qp = caps->max_qp;
-	attr->max_qp_wr = 1 << min(caps->log_max_sq_depth, caps->log_max_rq_depth);
-	attr->max_send_sge = caps->max_send_sge;
-	attr->max_recv_sge = caps->max_recv_sge;
-	attr->max_sge_rd = caps->max_send_sge;
-	attr->max_cq = caps->max_cq;
-	attr->max_cqe = 1 << caps->log_max_cq_depth;
-	attr->max_mr = caps->max_mkey;
-	attr->max_pd = caps->max_pd;
-	attr->max_qp_rd_atom = caps->max_read_atomic_responder;
-	attr->max_qp_init_rd_atom = caps->max_read_atomic_initiator;
-	attr->max_res_rd_atom = min_t(u64, INT_MAX, (u64)caps->max_qp *
-				      caps->max_read_atomic_responder);
-	attr->hca_core_clock = caps->core_clock_khz;
-}
-
-static int ohca_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
-			     struct ib_udata *udata)
-{
-	struct ohca_dev *dev = to_ohca_dev(ibdev);
-
-	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
-		return -EOPNOTSUPP;
-
-	ohca_query_device_caps(&dev->caps, attr);
-	attr->fw_ver = dev->caps.firmware_version;
-	attr->sys_image_guid = ibdev->node_guid;
-	attr->vendor_id = OHCA_PCI_VENDOR_ID;
-	attr->vendor_part_id = OHCA_PCI_DEVICE_ID;
-	attr->hw_ver = to_pci_dev(ohca_device(dev))->revision;
-	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_PORT_ACTIVE_EVENT |
-				 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN;
-	if (dev->features & OHCA_FEATURE_ATOMIC)
-		attr->atomic_cap = IB_ATOMIC_HCA;
-	attr->max_pkeys = 1;
-	/* Address handles cost the device nothing. */
-	attr->max_ah = INT_MAX;
-	attr->local_ca_ack_delay = 15;
-	attr->timestamp_mask = U64_MAX;
-	return 0;
-}
-
 static void ohca_get_dev_fw_str(struct ib_device *ibdev, char *str)
 {
 	u64 version = to_ohca_dev(ibdev)->caps.firmware_version;
@@ -102,6 +56,7 @@ static const struct ib_device_ops ohca_device_ops = {
 	.alloc_hw_port_stats = ohca_alloc_hw_port_stats,
 	.alloc_pd = ohca_alloc_pd,
 	.alloc_ucontext = ohca_alloc_ucontext,
+	.attach_mcast = ohca_attach_mcast,
 	.create_ah = ohca_create_ah,
 	.create_cq = ohca_create_cq,
 	.create_qp = ohca_create_qp,
@@ -113,6 +68,7 @@ static const struct ib_device_ops ohca_device_ops = {
 	.destroy_ah = ohca_destroy_ah,
 	.destroy_cq = ohca_destroy_cq,
 	.destroy_qp = ohca_destroy_qp,
+	.detach_mcast = ohca_detach_mcast,
 	.disassociate_ucontext = ohca_disassociate_ucontext,
 	.fill_res_cq_entry = ohca_fill_res_cq_entry,
 	.fill_res_mr_entry = ohca_fill_res_mr_entry,
