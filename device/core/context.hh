@@ -51,7 +51,12 @@ struct FunctionContext {
 
 struct PdContext {
 	uint32_t live;
-	uint32_t reference_count; // keys, queue pairs
+	uint32_t reference_count; // keys, queue pairs, SRQs
+};
+
+struct XrcdContext {
+	uint32_t live;
+	uint32_t reference_count; // XRC SRQs, XRC_TGT queue pairs
 };
 
 struct UarContext {
@@ -78,7 +83,7 @@ struct EqContext {
 
 struct CqContext {
 	uint32_t live;
-	uint32_t reference_count; // queue pairs, send and receive counted apart
+	uint32_t reference_count; // queue pairs, send and receive counted apart; XRC SRQs
 	PageRange buffer;
 	uint32_t eq;
 	uint32_t producer;
@@ -89,6 +94,29 @@ struct CqContext {
 	uint8_t overrun;          // in error: no further CQE is written
 	uint8_t event_pending;    // in the EQ's list of CQs whose event waits
 	uint32_t event_next;      // next cqn of that list, 0 = end
+};
+
+// Geometry and position of a ring of WQEs.
+struct QueueRing {
+	uint32_t offset;          // bytes into the buffer
+	uint8_t log_depth;
+	uint8_t log_stride;
+	uint8_t present;
+	uint8_t reserved;
+};
+
+struct SrqContext {
+	uint32_t live;
+	uint32_t reference_count; // queue pairs that were created with it
+	PageRange buffer;
+	QueueRing ring;
+	uint32_t pd;              // of the L_Keys in its WQEs
+	uint32_t xrcd;            // XRC SRQ: its domain, else 0
+	uint32_t cq;              // XRC SRQ: where its WQEs complete, else 0
+	uint32_t consumer;        // index of the next WQE to be taken
+	uint32_t producer_seen;   // last value read from the record
+	uint32_t limit;           // an event is due when fewer WQEs are left; 0 = none wanted
+	uint32_t broken;          // its memory or ring is garbage: no WQE is taken any more
 };
 
 struct MkeyContext {
@@ -123,20 +151,12 @@ struct ResponderResource {
 	uint8_t answered;         // has been answered completely at least once
 	uint8_t reserved;
 	uint32_t rkey;
+	uint32_t srq;             // XRC: that the request named, else 0
 	uint64_t address;
 	uint64_t length_or_original; // READ: bytes; atomic: the value before
 };
 
 constexpr uint32_t kResponderResourceCount = 16;
-
-// Geometry and position of the send and receive rings.
-struct QueueRing {
-	uint32_t offset;          // bytes into the buffer
-	uint8_t log_depth;
-	uint8_t log_stride;
-	uint8_t present;
-	uint8_t reserved;
-};
 
 // What the requester half of RC remembers. Owned by transport/.
 // Order on the send queue: complete_index <= transmit_index <= fetch_index, at most
@@ -165,7 +185,8 @@ struct RequesterContext {
 struct ResponderContext {
 	uint32_t expected_psn;
 	uint32_t msn;
-	uint32_t rq_index;        // next receive WQE; stays while a message fills it
+	uint32_t rq_index;        // next WQE of the queue pair's own receive queue to be taken
+	uint32_t request_srq;     // XRC_TGT: the SRQ that the message in progress, or the last one, names
 	uint8_t in_message;       // SegmentKind of the SEND or WRITE in progress, 0 = none
 	uint8_t nak_sent;         // packets ahead of expected_psn are dropped silently
 	uint8_t ack_pending;      // an ACK or NAK is to be transmitted after all responses
@@ -178,7 +199,7 @@ struct ResponderContext {
 	uint32_t recv_tag;        // of the receive WQE in use
 	uint64_t recv_length;     // bytes it can take
 	BlockOffset recv_sges;    // ohca_sge[kReceiveSgeMax] of it, at the first message of several segments
-	uint8_t recv_active;      // a receive WQE is in use across segments
+	uint8_t recv_active;      // a receive WQE has been taken and is not completed yet
 	uint8_t recv_sge_count;
 	uint8_t communication_established;
 	uint8_t resource_head;    // oldest of resources
@@ -195,11 +216,11 @@ struct QpContext {
 	uint8_t flags;            // OHCA_QP_*
 	uint8_t state;            // OHCA_QP_STATE_*
 	uint8_t error_status;     // OHCA_CQE_STATUS_* that broke it, for the first failed WQE
-	uint32_t pd;
+	uint32_t pd;              // XRC_TGT: that of the SRQ named by the last request
 	uint32_t send_cq;
 	uint32_t recv_cq;
-	uint32_t srq;             // where it receives, 0 = its own queue, if any
-	uint32_t xrcd;            // XRC_TGT, else 0
+	uint32_t srq;             // where it receives, 0 = its own queue, if any. XRC_TGT: 0
+	uint32_t xrcd;            // XRC_TGT: its domain, else 0
 	uint32_t multicast_count; // groups it is attached to
 	uint32_t uar;
 	uint32_t uar_slot;

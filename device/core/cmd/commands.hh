@@ -52,6 +52,7 @@ constexpr CommandResult unsupported(uint32_t detail)
 // Limits that QUERY_DEVICE announces (what queues.hh and context_memory.hh do not say already).
 constexpr uint8_t kLogSqDepthMax = 15;
 constexpr uint8_t kLogRqDepthMax = 15;
+constexpr uint8_t kLogSrqDepthMax = 15;
 constexpr uint8_t kLogCqDepthMax = 22;
 constexpr uint8_t kLogEqDepthMax = 20;
 constexpr uint8_t kReadAtomicMax = kResponderResourceCount;
@@ -86,6 +87,10 @@ CommandResult destroy_uar(Function &function, const struct ohca_cmd_handle &in, 
 CommandResult create_pd(Function &function, const NoData &in, struct ohca_cmd_handle &out);
 CommandResult destroy_pd(Function &function, const struct ohca_cmd_handle &in, NoData &out);
 
+// xrcd.cc
+CommandResult create_xrcd(Function &function, const NoData &in, struct ohca_cmd_handle &out);
+CommandResult destroy_xrcd(Function &function, const struct ohca_cmd_handle &in, NoData &out);
+
 // mkey.cc
 CommandResult create_mkey(Function &function, const struct ohca_cmd_create_mkey_in &in,
 			  struct ohca_cmd_create_mkey_out &out);
@@ -94,6 +99,13 @@ CommandResult destroy_mkey(Function &function, const struct ohca_cmd_handle &in,
 // cq.cc
 CommandResult create_cq(Function &function, const struct ohca_cmd_create_cq_in &in, struct ohca_cmd_handle &out);
 CommandResult destroy_cq(Function &function, const struct ohca_cmd_handle &in, NoData &out);
+
+// srq.cc
+CommandResult create_srq(Function &function, const struct ohca_cmd_create_srq_in &in, struct ohca_cmd_handle &out);
+CommandResult modify_srq(Function &function, const struct ohca_cmd_modify_srq_in &in, NoData &out);
+CommandResult query_srq(Function &function, const struct ohca_cmd_handle &in, struct ohca_cmd_query_srq_out &out);
+CommandResult resize_srq(Function &function, const struct ohca_cmd_resize_srq_in &in, NoData &out);
+CommandResult destroy_srq(Function &function, const struct ohca_cmd_handle &in, NoData &out);
 
 // qp.cc
 CommandResult create_qp(Function &function, const struct ohca_cmd_create_qp_in &in,

@@ -47,6 +47,10 @@ CommandResult query_device(Function &function, const NoData &, struct ohca_cmd_q
 	out.max_inline = to_le(kInlineMax);
 	out.core_clock_khz = to_le<uint32_t>(1'000'000); // timestamps are nanoseconds
 	out.firmware_version = to_le(kFirmwareVersion);
+	out.max_srq = to_le(kSrqCountMax - 1);
+	out.max_xrcd = to_le(kXrcdCountMax - 1);
+	out.log_max_srq_depth = kLogSrqDepthMax;
+	out.max_srq_sge = kReceiveSgeMax;
 	out.counter_count = to_le<uint32_t>(OHCA_COUNTER_COUNT);
 	return kAccepted;
 }

@@ -51,7 +51,7 @@ constexpr Command command(uint16_t undo = 0)
 	return {size_of<In>, size_of<Out>, call<In, Out, kExecute>, undo};
 }
 
-constexpr size_t kOpcodeCount = OHCA_CMD_DESTROY_QP + 1;
+constexpr size_t kOpcodeCount = OHCA_CMD_MODIFY_MKEY + 1;
 
 constexpr std::array<Command, kOpcodeCount> make_table()
 {
@@ -78,6 +78,13 @@ constexpr std::array<Command, kOpcodeCount> make_table()
 	t[OHCA_CMD_MODIFY_QP] = command<struct ohca_cmd_modify_qp_in, NoData, modify_qp>();
 	t[OHCA_CMD_QUERY_QP] = command<Handle, struct ohca_cmd_query_qp_out, query_qp>();
 	t[OHCA_CMD_DESTROY_QP] = command<Handle, NoData, destroy_qp>();
+	t[OHCA_CMD_CREATE_SRQ] = command<struct ohca_cmd_create_srq_in, Handle, create_srq>(OHCA_CMD_DESTROY_SRQ);
+	t[OHCA_CMD_MODIFY_SRQ] = command<struct ohca_cmd_modify_srq_in, NoData, modify_srq>();
+	t[OHCA_CMD_QUERY_SRQ] = command<Handle, struct ohca_cmd_query_srq_out, query_srq>();
+	t[OHCA_CMD_RESIZE_SRQ] = command<struct ohca_cmd_resize_srq_in, NoData, resize_srq>();
+	t[OHCA_CMD_DESTROY_SRQ] = command<Handle, NoData, destroy_srq>();
+	t[OHCA_CMD_CREATE_XRCD] = command<NoData, Handle, create_xrcd>(OHCA_CMD_DESTROY_XRCD);
+	t[OHCA_CMD_DESTROY_XRCD] = command<Handle, NoData, destroy_xrcd>();
 	return t;
 }
 

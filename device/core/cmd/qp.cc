@@ -5,6 +5,7 @@
 
 #include "core/cmd/commands.hh"
 #include "core/cmd/qp_types.hh"
+#include "core/cmd/queue_ring.hh"
 #include "core/endian.hh"
 #include "core/function.hh"
 #include "core/queue/queues.hh"
@@ -13,37 +14,6 @@
 namespace ohca::core {
 
 namespace {
-
-struct RingLimits {
-	uint8_t log_depth_max;
-	uint8_t log_stride_min;
-	uint8_t log_stride_max;
-};
-
-constexpr RingLimits kSqLimits = {kLogSqDepthMax, 6, 11};
-constexpr RingLimits kRqLimits = {kLogRqDepthMax, 5, 10};
-static_assert(OHCA_SQ_STRIDE_MIN == 1 << kSqLimits.log_stride_min && OHCA_SQ_STRIDE_MAX == 1 << kSqLimits.log_stride_max);
-static_assert(OHCA_RQ_STRIDE_MIN == 1 << kRqLimits.log_stride_min && OHCA_RQ_STRIDE_MAX == 1 << kRqLimits.log_stride_max);
-
-uint64_t ring_end(const QueueRing &ring)
-{
-	return ring.present ? ring.offset + (uint64_t{1} << (ring.log_depth + ring.log_stride)) : 0;
-}
-
-CommandResult check_ring(const QueueRing &ring, const RingLimits &limits)
-{
-	if (!ring.present) {
-		// All fields are 0, so that a newer meaning can be told from this one.
-		return ring.offset || ring.log_depth || ring.log_stride ? bad_parameter(OHCA_CMD_DETAIL_DEPTH) : kAccepted;
-	}
-	if (ring.log_depth > limits.log_depth_max)
-		return bad_parameter(OHCA_CMD_DETAIL_DEPTH);
-	if (ring.log_stride < limits.log_stride_min || ring.log_stride > limits.log_stride_max)
-		return bad_parameter(OHCA_CMD_DETAIL_STRIDE);
-	if (ring.offset < OHCA_RECORD_SIZE || (ring.offset & ((uint32_t{1} << ring.log_stride) - 1)))
-		return bad_parameter(OHCA_CMD_DETAIL_OFFSET);
-	return kAccepted;
-}
 
 CommandResult check_rings(const QueueRing &sq, const QueueRing &rq)
 {
@@ -83,14 +53,18 @@ CommandResult check_srq(Function &function, const QpType &type, uint32_t srq)
 		return bad_parameter(OHCA_CMD_DETAIL_SRQ);
 	if (!function.has_feature(OHCA_FEATURE_SRQ))
 		return unsupported(OHCA_CMD_DETAIL_FEATURE);
-	return bad_handle(OHCA_CMD_DETAIL_SRQ);
+	const SrqContext *context = function.context().srq(srq);
+	if (!context)
+		return bad_handle(OHCA_CMD_DETAIL_SRQ);
+	// That of an XRC domain serves XRC_TGT queue pairs only.
+	return context->xrcd ? bad_parameter(OHCA_CMD_DETAIL_SRQ) : kAccepted;
 }
 
-CommandResult check_xrcd(Function &, const QpType &type, uint32_t xrcd)
+CommandResult check_xrcd(Function &function, const QpType &type, uint32_t xrcd)
 {
 	if (type.has_pd)
 		return xrcd ? bad_parameter(OHCA_CMD_DETAIL_XRCD) : kAccepted;
-	return bad_handle(OHCA_CMD_DETAIL_XRCD);
+	return function.context().xrcd(xrcd) ? kAccepted : bad_handle(OHCA_CMD_DETAIL_XRCD);
 }
 
 // An object that the type does not use is 0.
@@ -111,12 +85,6 @@ CommandResult check_references(Function &function, const struct ohca_cmd_create_
 		return bad_handle(OHCA_CMD_DETAIL_UAR);
 	CommandResult result = check_srq(function, type, from_le(in.srq));
 	return result.ok() ? check_xrcd(function, type, from_le(in.xrcd)) : result;
-}
-
-// Entries are copied through pointers that assume that none crosses a page.
-bool crosses_pages(const PageRange &buffer, const QueueRing &ring)
-{
-	return ring.present && (buffer.first_page_offset + ring.offset) % (uint64_t{1} << ring.log_stride) != 0;
 }
 
 void fill(QpContext &qp, uint32_t qpn, const struct ohca_cmd_create_qp_in &in, const PageRange &buffer,
@@ -175,6 +143,10 @@ void count_references(Function &function, const QpContext &qp, uint32_t by)
 		context.cq(qp.send_cq)->reference_count += by;
 	if (type.has_rq)
 		context.cq(qp.recv_cq)->reference_count += by;
+	if (qp.srq)
+		context.srq(qp.srq)->reference_count += by;
+	if (qp.xrcd)
+		context.xrcd(qp.xrcd)->reference_count += by;
 }
 
 } // namespace

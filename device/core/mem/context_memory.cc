@@ -16,7 +16,7 @@ using layout::PoolState;
 using layout::TableState;
 
 constexpr uint64_t kMagic = 0x4f48434143545831; // "OHCACTX1"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 struct TableShape {
 	uint64_t offset;
@@ -33,6 +33,8 @@ constexpr TableShape kShapes[layout::kTableCount] = {
 	{layout::kPds, sizeof(PdContext), 1, kPdCountMax, 1024},
 	{layout::kMkeys, sizeof(MkeyContext), 1, kMkeyCountMax, 4096},
 	{layout::kUars, sizeof(UarContext), 1, kUarCountMax, 1024},
+	{layout::kSrqs, sizeof(SrqContext), 1, kSrqCountMax, 1024},
+	{layout::kXrcds, sizeof(XrcdContext), 1, kXrcdCountMax, 1024},
 };
 
 // Smallest order whose block holds `bytes`.
@@ -147,6 +149,8 @@ uint32_t ContextMemory::allocate_eq() { return allocate(layout::kEqTable, kEqCou
 uint32_t ContextMemory::allocate_pd() { return allocate(layout::kPdTable, kPdCountMax); }
 uint32_t ContextMemory::allocate_mkey() { return allocate(layout::kMkeyTable, kMkeyCountMax); }
 uint32_t ContextMemory::allocate_uar(uint32_t uar_count) { return allocate(layout::kUarTable, uar_count); }
+uint32_t ContextMemory::allocate_srq() { return allocate(layout::kSrqTable, kSrqCountMax); }
+uint32_t ContextMemory::allocate_xrcd() { return allocate(layout::kXrcdTable, kXrcdCountMax); }
 
 void ContextMemory::free_qp(uint32_t index)
 {
@@ -162,6 +166,8 @@ void ContextMemory::free_eq(uint32_t index) { free(layout::kEqTable, index); }
 void ContextMemory::free_pd(uint32_t index) { free(layout::kPdTable, index); }
 void ContextMemory::free_mkey(uint32_t index) { free(layout::kMkeyTable, index); }
 void ContextMemory::free_uar(uint32_t index) { free(layout::kUarTable, index); }
+void ContextMemory::free_srq(uint32_t index) { free(layout::kSrqTable, index); }
+void ContextMemory::free_xrcd(uint32_t index) { free(layout::kXrcdTable, index); }
 
 uint32_t ContextMemory::allocate_gsi_qp()
 {

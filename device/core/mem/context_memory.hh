@@ -25,6 +25,8 @@ constexpr uint32_t kEqCountMax = 65;
 constexpr uint32_t kPdCountMax = 1u << 16;
 constexpr uint32_t kMkeyCountMax = 1u << 24;
 constexpr uint32_t kUarCountMax = 1u << 16;
+constexpr uint32_t kSrqCountMax = 1u << 16;
+constexpr uint32_t kXrcdCountMax = 1u << 16;
 constexpr uint32_t kGidCountMax = 256;
 
 // Block pool: a buddy system of pages (freed neighbours merge, so that the room of one huge page
@@ -38,7 +40,7 @@ constexpr uint32_t kSmallClassCount = 6; // 64 .. 2048 bytes
 
 namespace layout {
 
-enum Table : uint32_t { kQpTable, kCqTable, kEqTable, kPdTable, kMkeyTable, kUarTable, kTableCount };
+enum Table : uint32_t { kQpTable, kCqTable, kEqTable, kPdTable, kMkeyTable, kUarTable, kSrqTable, kXrcdTable, kTableCount };
 
 struct TableState {
 	uint32_t limit;      // highest index ever allocated + 1
@@ -90,7 +92,9 @@ constexpr uint64_t kGids = page_align(sizeof(Header));
 constexpr uint64_t kEqs = kGids + page_align(sizeof(GidContext) * kGidCountMax);
 constexpr uint64_t kPds = kEqs + page_align(sizeof(EqContext) * kEqCountMax);
 constexpr uint64_t kUars = kPds + page_align(sizeof(PdContext) * kPdCountMax);
-constexpr uint64_t kCqs = kUars + page_align(sizeof(UarContext) * kUarCountMax);
+constexpr uint64_t kSrqs = kUars + page_align(sizeof(UarContext) * kUarCountMax);
+constexpr uint64_t kXrcds = kSrqs + page_align(sizeof(SrqContext) * kSrqCountMax);
+constexpr uint64_t kCqs = kXrcds + page_align(sizeof(XrcdContext) * kXrcdCountMax);
 constexpr uint64_t kQps = kCqs + page_align(sizeof(CqContext) * kCqCountMax);
 constexpr uint64_t kMkeys = kQps + page_align(sizeof(QpContext) * kQpCountMax);
 constexpr uint64_t kPoolPages = kMkeys + page_align(sizeof(MkeyContext) * kMkeyCountMax);
@@ -123,12 +127,16 @@ public:
 	uint32_t allocate_pd();
 	uint32_t allocate_mkey();
 	uint32_t allocate_uar(uint32_t uar_count);
+	uint32_t allocate_srq();
+	uint32_t allocate_xrcd();
 	void free_qp(uint32_t index);
 	void free_cq(uint32_t index);
 	void free_eq(uint32_t index);
 	void free_pd(uint32_t index);
 	void free_mkey(uint32_t index);
 	void free_uar(uint32_t index);
+	void free_srq(uint32_t index);
+	void free_xrcd(uint32_t index);
 	// Makes UAR 0, the kernel's, live.
 	void enable_kernel_uar();
 
@@ -138,6 +146,11 @@ public:
 	EqContext *eq(uint32_t index) { return live<EqContext>(layout::kEqTable, layout::kEqs, index); }
 	PdContext *pd(uint32_t index) { return live<PdContext>(layout::kPdTable, layout::kPds, index); }
 	UarContext *uar(uint32_t index) { return live<UarContext>(layout::kUarTable, layout::kUars, index); }
+	SrqContext *srq(uint32_t srqn) { return live<SrqContext>(layout::kSrqTable, layout::kSrqs, srqn); }
+	XrcdContext *xrcd(uint32_t index)
+	{
+		return live<XrcdContext>(layout::kXrcdTable, layout::kXrcds, index);
+	}
 	MkeyContext *mkey(uint32_t index)
 	{
 		return live<MkeyContext>(layout::kMkeyTable, layout::kMkeys, index);
@@ -153,6 +166,8 @@ public:
 	uint32_t uar_limit() const { return header()->tables[layout::kUarTable].limit; }
 	uint32_t mkey_limit() const { return header()->tables[layout::kMkeyTable].limit; }
 	uint32_t eq_limit() const { return header()->tables[layout::kEqTable].limit; }
+	uint32_t srq_limit() const { return header()->tables[layout::kSrqTable].limit; }
+	uint32_t xrcd_limit() const { return header()->tables[layout::kXrcdTable].limit; }
 	// Live objects of all kinds but EQs and UAR 0.
 	uint32_t object_count() const;
 	uint32_t live_count(layout::Table table) const { return header()->tables[table].live_count; }

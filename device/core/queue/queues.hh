@@ -59,8 +59,19 @@ enum class Fetch : uint8_t {
 // the caller owns the indices. sge_count/opcode/flags/length are validated against the queue
 // pair's stride and the contract; a WQE that fails has status != 0 and must complete in error.
 Fetch fetch_send_wqe(Function &function, QpContext &qp, uint32_t index, SendWqe &wqe);
-// rq_fetch.cc. SRQ-ready: the caller passes which ring through qp today; tag identifies the WQE.
+// rq_fetch.cc: likewise, of the queue pair's own receive queue.
 Fetch fetch_receive_wqe(Function &function, QpContext &qp, uint32_t index, ReceiveWqe &wqe);
+// One slot of a receive ring. False: not reachable.
+bool read_receive_wqe(Function &function, const PageRange &buffer, const QueueRing &ring, uint32_t index,
+		      ReceiveWqe &wqe);
+
+// srq_fetch.cc: the next WQE of a shared receive queue, copied and checked, but not taken. kFault and
+// kBadIndex break the SRQ for good; that has been reported then.
+Fetch fetch_srq_wqe(Function &function, uint32_t srqn, ReceiveWqe &wqe);
+// Takes the WQE that was fetched last: whoever fetches next gets another one.
+void take_srq_wqe(Function &function, uint32_t srqn);
+// Posts the limit event if fewer than the limit are left.
+void check_srq_limit(Function &function, uint32_t srqn, SrqContext &srq);
 
 // cq_post.cc: fills timestamp and owner, writes the CQE, handles arming and overrun
 // (on overrun: CQ in error, OHCA_EVENT_CQ_ERROR, false). The QPs of a CQ in error go to ERR

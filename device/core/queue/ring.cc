@@ -52,11 +52,11 @@ bool write_entry_bytes(Function &function, const PageRange &buffer, uint64_t off
 	       memory.write(buffer, offset + head, &tail, sizeof(tail));
 }
 
-Fetch read_producer(Function &function, QpContext &qp, uint64_t field_offset, uint8_t log_depth,
+Fetch read_producer(Function &function, const PageRange &buffer, uint64_t field_offset, uint8_t log_depth,
 		    uint32_t consumer, uint32_t &seen)
 {
 	uint32_t producer;
-	if (!load_record(function, qp.buffer, field_offset, producer))
+	if (!load_record(function, buffer, field_offset, producer))
 		return Fetch::kFault;
 	if (producer - consumer > uint32_t{1} << log_depth) {
 		function.count(OHCA_COUNTER_DOORBELLS_BAD);

@@ -45,9 +45,9 @@ private:
 	uint64_t faults_;
 };
 
-// Loads a producer index from the queue pair's record into `seen`. kBadIndex (counted) if it is
-// more than the ring's depth ahead of `consumer`, the oldest slot in use: such a queue is garbage.
-Fetch read_producer(Function &function, QpContext &qp, uint64_t field_offset, uint8_t log_depth,
+// Loads a producer index from the record in a queue's buffer into `seen`. kBadIndex (counted) if it
+// is more than the ring's depth ahead of `consumer`, the oldest slot in use: such a queue is garbage.
+Fetch read_producer(Function &function, const PageRange &buffer, uint64_t field_offset, uint8_t log_depth,
 		    uint32_t consumer, uint32_t &seen);
 
 // 32-bit accesses to a record (producer, consumer, arm words) at an aligned offset. Loads acquire:

@@ -11,22 +11,13 @@
 
 namespace ohca::core {
 
-Fetch fetch_receive_wqe(Function &function, QpContext &qp, uint32_t index, ReceiveWqe &wqe)
+bool read_receive_wqe(Function &function, const PageRange &buffer, const QueueRing &ring, uint32_t index,
+		      ReceiveWqe &wqe)
 {
-	if (!qp.rq.present)
-		return Fetch::kEmpty;
-	if (index == qp.rq_producer_seen) {
-		Fetch seen = read_producer(function, qp, offsetof(struct ohca_qp_record, rq_producer), qp.rq.log_depth,
-					   qp.responder.rq_index, qp.rq_producer_seen);
-		if (seen != Fetch::kOk)
-			return seen;
-		if (index == qp.rq_producer_seen)
-			return Fetch::kEmpty;
-	}
-	RingSlot slot(function, qp.buffer, qp.rq, index);
+	RingSlot slot(function, buffer, ring, index);
 	struct ohca_rq_wqe header;
 	if (!slot.read(0, &header, sizeof(header)))
-		return Fetch::kFault;
+		return false;
 	wqe.tag = from_le(header.tag);
 	wqe.sge_count = 0;
 	wqe.status = 0;
@@ -39,13 +30,30 @@ Fetch fetch_receive_wqe(Function &function, QpContext &qp, uint32_t index, Recei
 	if (reserved || header.num_sge > sge_max) {
 		wqe.status = OHCA_CQE_STATUS_LOCAL_QP_OPERATION;
 		wqe.vendor_error = reserved ? OHCA_VENDOR_ERROR_FLAGS : OHCA_VENDOR_ERROR_SGE_COUNT;
-	} else {
-		if (!slot.read(sizeof(header), wqe.sges, header.num_sge * sizeof(struct ohca_sge)))
-			return Fetch::kFault;
-		wqe.sge_count = header.num_sge;
-		for (uint32_t i = 0; i < wqe.sge_count; i++)
-			wqe.length += from_le(wqe.sges[i].length);
+		return true;
 	}
+	if (!slot.read(sizeof(header), wqe.sges, header.num_sge * sizeof(struct ohca_sge)))
+		return false;
+	wqe.sge_count = header.num_sge;
+	for (uint32_t i = 0; i < wqe.sge_count; i++)
+		wqe.length += from_le(wqe.sges[i].length);
+	return true;
+}
+
+Fetch fetch_receive_wqe(Function &function, QpContext &qp, uint32_t index, ReceiveWqe &wqe)
+{
+	if (!qp.rq.present)
+		return Fetch::kEmpty;
+	if (index == qp.rq_producer_seen) {
+		Fetch seen = read_producer(function, qp.buffer, offsetof(struct ohca_qp_record, rq_producer),
+					   qp.rq.log_depth, qp.responder.rq_index, qp.rq_producer_seen);
+		if (seen != Fetch::kOk)
+			return seen;
+		if (index == qp.rq_producer_seen)
+			return Fetch::kEmpty;
+	}
+	if (!read_receive_wqe(function, qp.buffer, qp.rq, index, wqe))
+		return Fetch::kFault;
 	function.count(OHCA_COUNTER_RECEIVE_WQES);
 	return Fetch::kOk;
 }

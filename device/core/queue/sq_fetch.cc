@@ -171,8 +171,8 @@ Fetch fetch_send_wqe(Function &function, QpContext &qp, uint32_t index, SendWqe 
 	if (!qp.sq.present)
 		return Fetch::kEmpty;
 	if (index == qp.sq_producer_seen) {
-		Fetch seen = read_producer(function, qp, offsetof(struct ohca_qp_record, sq_producer), qp.sq.log_depth,
-					   qp.requester.complete_index, qp.sq_producer_seen);
+		Fetch seen = read_producer(function, qp.buffer, offsetof(struct ohca_qp_record, sq_producer),
+					   qp.sq.log_depth, qp.requester.complete_index, qp.sq_producer_seen);
 		if (seen != Fetch::kOk)
 			return seen;
 		if (index == qp.sq_producer_seen)
