@@ -4,6 +4,8 @@
 
 #include <endian.h>
 
+#include "core/transport/receive_wqe.hh"
+
 namespace ohca::core {
 
 namespace {
@@ -47,7 +49,15 @@ void complete_receive(Function &function, QpContext &qp, const ReceiveCompletion
 	cqe.opcode = completion.opcode;
 	cqe.flags = static_cast<uint8_t>(OHCA_CQE_RECEIVE | completion.flags);
 	cqe.vendor_error = htole32(completion.vendor_error);
-	post(function, qp, qp.recv_cq, cqe);
+	const uint32_t srqn = receive_srq(qp);
+	uint32_t cqn = qp.recv_cq;
+	if (srqn != 0) {
+		cqe.flags |= OHCA_CQE_FROM_SRQ;
+		cqe.srqn = htole32(srqn);
+		if (qp.type == OHCA_QP_TYPE_XRC_TGT)
+			cqn = function.context().srq(srqn)->cq;
+	}
+	post(function, qp, cqn, cqe);
 }
 
 } // namespace ohca::core

@@ -49,12 +49,13 @@ uint32_t flush_send_queue(Function &function, QpContext &qp)
 	return flushed;
 }
 
+// Of an SRQ only the work request in use is this queue pair's.
 uint32_t flush_receive_queue(Function &function, QpContext &qp)
 {
 	ResponderContext &responder = qp.responder;
 	uint32_t flushed = 0;
 
-	for (; flushed < kFlushStep && qp.rq.present; flushed++) {
+	for (; flushed < kFlushStep; flushed++) {
 		uint32_t tag = responder.recv_tag;
 
 		if (!responder.recv_active) {
@@ -63,12 +64,18 @@ uint32_t flush_receive_queue(Function &function, QpContext &qp)
 			if (fetch_receive_wqe(function, qp, responder.rq_index, wqe) != Fetch::kOk)
 				break;
 			tag = wqe.tag;
+			responder.rq_index++;
 		}
 		responder.recv_active = 0;
-		responder.rq_index++;
 		complete_receive(function, qp, {.tag = tag, .status = OHCA_CQE_STATUS_FLUSHED});
 	}
 	return flushed;
+}
+
+// IBTA 11.6.3.1, "Last WQE Reached": the queue pair takes nothing from its SRQ any more.
+bool takes_from_srq(const QpContext &qp)
+{
+	return qp.srq != 0 || qp.type == OHCA_QP_TYPE_XRC_TGT;
 }
 
 } // namespace
@@ -81,6 +88,8 @@ void flush_queues(Function &function, QpContext &qp, TimeNs now)
 	if (sends == kFlushStep || receives == kFlushStep) {
 		qp.flush_at_ns = std::max<TimeNs>(now, 1); // 0 is not a time
 		qp.flush_interval_ns = kFlushIntervalMinNs;
+	} else if (!qp.rq.present) {
+		qp.flush_at_ns = 0; // what is posted rings a doorbell
 	} else {
 		if (sends + receives > 0 || qp.flush_interval_ns == 0)
 			qp.flush_interval_ns = kFlushIntervalMinNs;
@@ -107,6 +116,8 @@ void enter_error(Function &function, QpContext &qp)
 		drop_responses(function, qp);
 	qp.flush_interval_ns = 0;
 	flush_queues(function, qp, function.now());
+	if (takes_from_srq(qp))
+		post_async_event(function, OHCA_EVENT_QP_LAST_WQE, qp.qpn, OHCA_VENDOR_ERROR_NONE);
 }
 
 void enter_fatal(Function &function, QpContext &qp, uint32_t vendor_error)

@@ -219,6 +219,7 @@ bool transmit_request(Function &function, QpContext &qp, TimeNs now, const Trans
 		return false;
 
 	segment.kind = opcode_properties(entry.opcode).kind;
+	segment.remote_srqn = entry.remote_srqn;
 	const bool built = is_read_atomic(entry)
 				   ? build_read_atomic(function, qp, entry, segment)
 				   : build_message_segment(function, qp, entry, limits.segment_payload_max,

@@ -118,7 +118,6 @@ void refuse(Function &function, QpContext &qp, uint32_t psn, const Refusal &refu
 	schedule_nak(qp, refusal.syndrome, psn);
 	if (responder.recv_active) {
 		responder.recv_active = 0;
-		responder.rq_index++;
 		complete_receive(function, qp,
 				 {.tag = responder.recv_tag,
 				  .status = refusal.status,
@@ -174,6 +173,8 @@ Delivery handle_request(Function &function, QpContext &qp, const Segment &segmen
 		refuse_invalid(function, qp, segment, OHCA_VENDOR_ERROR_OPCODE);
 	else if (is_message(segment.kind) && !is_length_valid(qp, segment))
 		refuse_invalid(function, qp, segment, OHCA_VENDOR_ERROR_LENGTH);
+	else if (qp.type == OHCA_QP_TYPE_XRC_TGT && !select_srq(function, qp, segment))
+		refuse_invalid(function, qp, segment, OHCA_VENDOR_ERROR_SRQ);
 	else if (segment.kind == SegmentKind::kWrite)
 		delivery = receive_write(function, qp, segment);
 	else if (segment.kind == SegmentKind::kSend)

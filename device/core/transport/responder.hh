@@ -21,6 +21,7 @@
 #include "core/transport/aeth.hh"
 #include "core/transport/completion.hh"
 #include "core/transport/psn.hh"
+#include "core/transport/receive_wqe.hh"
 #include "core/transport/transport.hh"
 
 namespace ohca::core {
@@ -47,6 +48,17 @@ void refuse_access(Function &function, QpContext &qp, const Segment &segment, ui
 // RNR NAK: there is no receive WQE now.
 void refuse_not_ready(Function &function, QpContext &qp, const Segment &segment);
 
+// receive_wqe.cc: looks for the receive WQE of the message that begins. False: RNR NAK has been
+// scheduled or the request refused.
+bool find_receive_wqe(Function &function, QpContext &qp, const Segment &segment, ReceiveWqe &wqe);
+
+// xrc.cc
+// XRC_TGT: takes over the SRQ that the request names, and with it the PD. False: there is no such
+// SRQ, it is of another domain, or the message has begun with another one.
+bool select_srq(Function &function, QpContext &qp, const Segment &segment);
+// The PD against which the R_Key of an earlier request is checked again; 0: none any more.
+uint32_t pd_of_resource(Function &function, const QpContext &qp, const ResponderResource &resource);
+
 // responder_send.cc, responder_write.cc, responder_read.cc, responder_atomic.cc
 Delivery receive_send(Function &function, QpContext &qp, const Segment &segment);
 Delivery receive_write(Function &function, QpContext &qp, const Segment &segment);
@@ -54,10 +66,6 @@ void receive_read(Function &function, QpContext &qp, const Segment &segment);
 void receive_atomic(Function &function, QpContext &qp, const Segment &segment);
 void receive_duplicate_read(Function &function, QpContext &qp, const Segment &segment);
 void receive_duplicate_atomic(Function &function, QpContext &qp, const Segment &segment);
-
-// receive_wqe.cc
-// Fetches the next receive WQE. False: RNR NAK has been scheduled or the request refused.
-bool take_receive_wqe(Function &function, QpContext &qp, const Segment &segment, ReceiveWqe &wqe);
 
 // responder_read.cc: the next segment of the data of `resource`. False: the request was refused.
 bool transmit_read_response(Function &function, QpContext &qp, ResponderResource &resource,

@@ -44,6 +44,7 @@ void receive_read(Function &function, QpContext &qp, const Segment &segment)
 	resource->psn_count = packet_count(length, qp.attributes.path_mtu);
 	resource->respond_psn = segment.psn;
 	resource->rkey = segment.rkey;
+	resource->srq = segment.remote_srqn;
 	resource->address = segment.remote_address;
 	resource->length_or_original = length;
 	// The response acknowledges by itself.
@@ -63,7 +64,7 @@ void receive_duplicate_read(Function &function, QpContext &qp, const Segment &se
 	const uint64_t offset = packets_to_bytes(qp, psn_distance(segment.psn, resource->psn));
 	const uint64_t rest = resource->length_or_original - offset;
 	if (segment.rkey != resource->rkey || segment.remote_address != resource->address + offset ||
-	    segment.dma_length != rest)
+	    segment.dma_length != rest || segment.remote_srqn != resource->srq)
 		return;
 	if (!resource->pending ||
 	    psn_distance(segment.psn, resource->psn) < psn_distance(resource->respond_psn, resource->psn))
@@ -88,7 +89,7 @@ bool transmit_read_response(Function &function, QpContext &qp, ResponderResource
 
 	if (length > 0) {
 		const KeyCheck check = function.memory().check_key(
-			resource.rkey, qp.pd, resource.address + offset, length, OHCA_ACCESS_REMOTE_READ);
+			resource.rkey, pd_of_resource(function, qp, resource), resource.address + offset, length, OHCA_ACCESS_REMOTE_READ);
 		if (check.mkey == nullptr) { // deregistered since the request
 			refuse_read_response(function, qp, resource.respond_psn,
 					     {kAethNakRemoteAccess, 0, check.vendor_error,

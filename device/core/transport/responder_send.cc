@@ -4,28 +4,12 @@
 #include "core/transport/responder.hh"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/transport/local_memory.hh"
 
 namespace ohca::core {
 
 namespace {
-
-// The part of a receive WQE that a message in several segments needs until its end.
-bool keep_receive_wqe(Function &function, QpContext &qp, const ReceiveWqe &wqe)
-{
-	ResponderContext &responder = qp.responder;
-
-	if (responder.recv_sges == 0)
-		responder.recv_sges = function.context().allocate_block(kReceiveSgeMax * sizeof(ohca_sge));
-	if (responder.recv_sges == 0)
-		return false;
-	std::memcpy(function.context().block(responder.recv_sges), wqe.sges, wqe.sge_count * sizeof(ohca_sge));
-	responder.recv_sge_count = wqe.sge_count;
-	responder.recv_length = wqe.length;
-	return true;
-}
 
 // Invalidation of the key a SEND_INV names. There are no keys yet that may be invalidated (they come
 // with fast registration and memory windows), so this refuses every one.
@@ -41,12 +25,12 @@ Delivery place(Function &function, QpContext &qp, const Segment &segment, std::s
 	ResponderContext &responder = qp.responder;
 	RangeBuffer buffer;
 	uint32_t count = 0;
-	const uint32_t error = check_sges(function, qp.pd, sges,
+	const uint32_t error = check_sges(function, receive_pd(function, qp), sges,
 					  responder.message_length + segment.payload_length,
 					  OHCA_ACCESS_LOCAL_WRITE, buffer.ranges, count);
 
 	if (error != OHCA_VENDOR_ERROR_NONE) {
-		responder.recv_active = 1;
+		hold_receive_wqe(function, qp);
 		refuse(function, qp, segment.psn,
 		       {kAethNakRemoteOperation, OHCA_CQE_STATUS_LOCAL_PROTECTION, error, 0});
 		return Delivery::kDone;
@@ -61,7 +45,7 @@ Delivery place(Function &function, QpContext &qp, const Segment &segment, std::s
 	case CopyResult::kSourceFault:
 		return Delivery::kSourceFault;
 	case CopyResult::kDestinationFault:
-		responder.recv_active = 1;
+		hold_receive_wqe(function, qp);
 		refuse(function, qp, segment.psn,
 		       {kAethNakRemoteOperation, OHCA_CQE_STATUS_LOCAL_PROTECTION, OHCA_VENDOR_ERROR_DMA, 0});
 		break;
@@ -80,7 +64,7 @@ void finish(Function &function, QpContext &qp, const Segment &segment)
 		// IBTA 9.9.3: an invalidation that fails is an error of the request's key: NAK
 		// remote access, and the receive WQE, already filled, completes in error.
 		if (error != OHCA_VENDOR_ERROR_NONE) {
-			responder.recv_active = 1;
+			hold_receive_wqe(function, qp);
 			refuse_access(function, qp, segment, error);
 			return;
 		}
@@ -94,8 +78,8 @@ void finish(Function &function, QpContext &qp, const Segment &segment)
 		completion.flags |= OHCA_CQE_SOLICITED;
 	completion.byte_length = responder.message_length;
 	completion.immediate_or_key = segment.immediate_be;
+	hold_receive_wqe(function, qp);
 	responder.recv_active = 0;
-	responder.rq_index++;
 	accept_request(qp, segment, segment.psn_count);
 	complete_receive(function, qp, completion);
 }
@@ -110,18 +94,17 @@ Delivery receive_send(Function &function, QpContext &qp, const Segment &segment)
 	uint64_t capacity;
 
 	if (segment.first) {
-		if (!take_receive_wqe(function, qp, segment, wqe))
+		if (!find_receive_wqe(function, qp, segment, wqe))
 			return Delivery::kDone;
 		sges = {wqe.sges, wqe.sge_count};
 		capacity = wqe.length;
 		responder.message_length = 0;
 	} else {
-		sges = {reinterpret_cast<const ohca_sge *>(function.context().block(responder.recv_sges)),
-			responder.recv_sge_count};
+		sges = kept_sges(function, qp);
 		capacity = responder.recv_length;
 	}
 	if (responder.message_length + segment.payload_length > std::min(capacity, kMessageLengthMax)) {
-		responder.recv_active = 1;
+		hold_receive_wqe(function, qp);
 		refuse(function, qp, segment.psn,
 		       {kAethNakInvalidRequest, OHCA_CQE_STATUS_LOCAL_LENGTH, OHCA_VENDOR_ERROR_LENGTH, 0});
 		return Delivery::kDone;
@@ -137,12 +120,12 @@ Delivery receive_send(Function &function, QpContext &qp, const Segment &segment)
 		return Delivery::kDone;
 	}
 	if (segment.first && !keep_receive_wqe(function, qp, wqe)) {
-		responder.recv_active = 1;
+		hold_receive_wqe(function, qp);
 		refuse(function, qp, segment.psn,
 		       {kAethNakRemoteOperation, OHCA_CQE_STATUS_LOCAL_QP_OPERATION, OHCA_VENDOR_ERROR_NONE, 0});
 		return Delivery::kDone;
 	}
-	responder.recv_active = 1;
+	hold_receive_wqe(function, qp);
 	accept_request(qp, segment, segment.psn_count);
 	return Delivery::kDone;
 }

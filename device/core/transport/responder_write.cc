@@ -70,7 +70,8 @@ void complete_immediate(Function &function, QpContext &qp, const Segment &segmen
 
 	if (segment.solicited)
 		completion.flags |= OHCA_CQE_SOLICITED;
-	qp.responder.rq_index++;
+	hold_receive_wqe(function, qp);
+	qp.responder.recv_active = 0;
 	complete_receive(function, qp, completion);
 }
 
@@ -85,7 +86,7 @@ Delivery receive_write(Function &function, QpContext &qp, const Segment &segment
 	if (segment.has_immediate) {
 		ReceiveWqe wqe;
 
-		if (!take_receive_wqe(function, qp, segment, wqe))
+		if (!find_receive_wqe(function, qp, segment, wqe))
 			return Delivery::kDone;
 	}
 	if (!is_target_length_valid(segment, target.remaining)) {

@@ -43,6 +43,7 @@ struct Segment {
 	uint32_t psn_count = 1;      // packets this segment stands for
 	uint32_t msn = 0;            // AETH
 	uint32_t immediate_be = 0;   // as on the wire; or the rkey to invalidate (host order)
+	uint32_t remote_srqn = 0;    // XRCETH: requests to XRC_TGT; 0 otherwise
 	uint32_t rkey = 0;           // RETH, AtomicETH
 	uint32_t dma_length = 0;     // RETH: length of the whole message
 	uint64_t remote_address = 0; // RETH, AtomicETH

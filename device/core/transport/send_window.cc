@@ -64,6 +64,7 @@ void fill_entry(SendWindowEntry &entry, const SendWqe &wqe)
 	entry.inline_length = 0;
 	entry.immediate = wqe.opcode == OHCA_WR_SEND_INV ? wqe.invalidate_key : wqe.immediate_be;
 	entry.rkey = wqe.rkey;
+	entry.remote_srqn = wqe.remote_srqn;
 	entry.remote_address = wqe.remote_address;
 	entry.length = wqe.length;
 	entry.operand = wqe.operand;

@@ -32,7 +32,7 @@ struct SendWindowEntry {
 	uint32_t inline_length;
 	uint32_t immediate;       // *_IMM: as on the wire; SEND_INV: the key
 	uint32_t rkey;
-	uint32_t reserved2;
+	uint32_t remote_srqn;     // XRC_INI
 	uint64_t remote_address;
 	uint64_t length;          // bytes of the message
 	uint64_t operand;
