@@ -6,6 +6,7 @@
 #include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 #include "shim.h"
 
@@ -63,6 +64,14 @@ void Buffer::release()
 		return;
 	ohca_shim_dofork(data_, size_);
 	free_memory();
+}
+
+void Buffer::swap(Buffer &other)
+{
+	std::swap(data_, other.data_);
+	std::swap(size_, other.size_);
+	std::swap(allocator_, other.allocator_);
+	std::swap(resource_, other.resource_);
 }
 
 void Buffer::free_memory()

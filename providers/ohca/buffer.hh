@@ -20,6 +20,7 @@ public:
 	// allocator if it has one (`domain` may be null).  Returns 0 or an errno value.
 	int allocate(std::size_t size, ProtectionDomain *domain, Resource resource);
 	void release();
+	void swap(Buffer &other);
 
 	std::byte *data() const { return data_; }
 	std::size_t size() const { return size_; }

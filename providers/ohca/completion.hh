@@ -42,38 +42,65 @@ constexpr ibv_wc_status wc_status(std::uint8_t status)
 	return static_cast<ibv_wc_status>(kStatus[std::min<std::uint8_t>(status, OHCA_CQE_STATUS_GENERAL)]);
 }
 
-// Indexed by OHCA_WR_*, for receive completions + kReceive.
-inline constexpr std::uint8_t kOpcodeCount = 16;
-inline constexpr std::uint8_t kOpcode[2 * kOpcodeCount] = {
-	IBV_WC_SEND, // 0: no such opcode
-	IBV_WC_SEND,
-	IBV_WC_SEND,
-	IBV_WC_SEND,
-	IBV_WC_RDMA_WRITE,
-	IBV_WC_RDMA_WRITE,
-	IBV_WC_RDMA_READ,
-	IBV_WC_COMP_SWAP,
-	IBV_WC_FETCH_ADD,
-	IBV_WC_SEND, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_SEND, IBV_WC_SEND,
-	IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV,
-	IBV_WC_RECV_RDMA_WITH_IMM, // OHCA_WR_WRITE_IMM
-	IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV,
-	IBV_WC_RECV, IBV_WC_RECV, IBV_WC_RECV,
+// Indexed by OHCA_WR_*, for receive completions + kOpcodeCount.
+inline constexpr std::uint8_t kOpcodeCount = 32;
+
+struct OpcodeTable {
+	std::uint8_t values[2 * kOpcodeCount];
 };
+
+consteval OpcodeTable make_opcode_table()
+{
+	OpcodeTable table{};
+	for (std::uint8_t i = 0; i < kOpcodeCount; ++i) {
+		table.values[i] = IBV_WC_SEND; // of 0 and of numbers that are no opcode, too
+		table.values[kOpcodeCount + i] = IBV_WC_RECV;
+	}
+	table.values[OHCA_WR_WRITE] = IBV_WC_RDMA_WRITE;
+	table.values[OHCA_WR_WRITE_IMM] = IBV_WC_RDMA_WRITE;
+	table.values[OHCA_WR_READ] = IBV_WC_RDMA_READ;
+	table.values[OHCA_WR_CAS] = IBV_WC_COMP_SWAP;
+	table.values[OHCA_WR_FADD] = IBV_WC_FETCH_ADD;
+	table.values[OHCA_WR_ATOMIC_WRITE] = IBV_WC_ATOMIC_WRITE;
+	table.values[OHCA_WR_FLUSH] = IBV_WC_FLUSH;
+	table.values[OHCA_WR_BIND_MW] = IBV_WC_BIND_MW;
+	table.values[OHCA_WR_LOCAL_INV] = IBV_WC_LOCAL_INV;
+	table.values[kOpcodeCount + OHCA_WR_WRITE_IMM] = IBV_WC_RECV_RDMA_WITH_IMM;
+	return table;
+}
+
+inline constexpr OpcodeTable kOpcode = make_opcode_table();
 static_assert(IBV_WC_RECV_RDMA_WITH_IMM <= 0xff);
 
 constexpr ibv_wc_opcode wc_opcode(std::uint8_t opcode, std::uint8_t flags)
 {
-	static_assert(OHCA_CQE_RECEIVE * kOpcodeCount == 16);
+	static_assert(OHCA_CQE_RECEIVE == 1);
 	return static_cast<ibv_wc_opcode>(
-		kOpcode[opcode % kOpcodeCount + (flags & OHCA_CQE_RECEIVE) * kOpcodeCount]);
+		kOpcode.values[opcode % kOpcodeCount + (flags & OHCA_CQE_RECEIVE) * kOpcodeCount]);
 }
+
+// Indexed by OHCA_CQE_* of ohca_cqe.flags.
+inline constexpr std::uint8_t kFlagsCount = 64;
+
+struct FlagsTable {
+	std::uint8_t values[kFlagsCount];
+};
+
+consteval FlagsTable make_flags_table()
+{
+	FlagsTable table{};
+	for (std::uint8_t i = 0; i < kFlagsCount; ++i)
+		table.values[i] = static_cast<std::uint8_t>((i & OHCA_CQE_WITH_IMM ? IBV_WC_WITH_IMM : 0) |
+							    (i & OHCA_CQE_WITH_INV ? IBV_WC_WITH_INV : 0) |
+							    (i & OHCA_CQE_WITH_GRH ? IBV_WC_GRH : 0));
+	return table;
+}
+
+inline constexpr FlagsTable kFlags = make_flags_table();
 
 constexpr unsigned int wc_flags(std::uint8_t flags)
 {
-	static_assert(IBV_WC_WITH_IMM == OHCA_CQE_WITH_IMM && IBV_WC_WITH_INV == OHCA_CQE_WITH_INV << 1);
-	const unsigned int value = flags;
-	return (value & OHCA_CQE_WITH_IMM) | (value & OHCA_CQE_WITH_INV) << 1;
+	return kFlags.values[flags % kFlagsCount];
 }
 
 // Retires the work request(s) that a CQE stands for.  False for one that names
@@ -82,11 +109,11 @@ constexpr unsigned int wc_flags(std::uint8_t flags)
 {
 	QueuePair *qp = cq.find(load_relaxed(cqe.qpn));
 	if (!qp) [[unlikely]]
-		return false;
+		return cq.retire_shared(nullptr, cqe, wr_id);
 	WorkQueue &queue = load_relaxed(cqe.flags) & OHCA_CQE_RECEIVE ? qp->rq : qp->sq;
 	// Another CQ's queue is under another lock.
 	if (queue.cq != &cq) [[unlikely]]
-		return false;
+		return cq.retire_shared(qp, cqe, wr_id);
 	return queue.retire(load_relaxed(cqe.wqe_index), wr_id);
 }
 

@@ -11,9 +11,10 @@
 
 #include "buffer.hh"
 #include "lock.hh"
-#include "qp_table.hh"
+#include "number_table.hh"
 #include "queue_pair.hh"
 #include "ring.hh"
+#include "shared_receive_queue.hh"
 #include "shim.h"
 
 namespace ohca {
@@ -27,7 +28,8 @@ struct CompletionQueue {
 	Index consumer;
 	ohca_cq_record *record;
 	const ohca_uar *uar;	// for device_state
-	const QpTable *queue_pairs;
+	const NumberTable<QueuePair> *queue_pairs;
+	const NumberTable<SharedReceiveQueue> *shared_receive_queues; // XRC ones
 	QueuePair *last_qp;	// of the last completion: most come in runs
 	std::uint32_t last_qpn;	// 0, which no queue pair has, if there is none
 	std::uint32_t arm;	// what record->arm holds; the record is writable by others
@@ -36,6 +38,7 @@ struct CompletionQueue {
 	// ibv_cq_ex: the completion that the read functions report.
 	const ohca_cqe *current;
 	ohca_cqe flushed;	// stands in for a CQE of a device that failed
+	ohca_query_device_resp clocks; // to convert timestamps with
 
 	// Control path, and polling after the device has failed.
 	WorkQueue *attached;	// queues that complete here
@@ -78,8 +81,12 @@ struct CompletionQueue {
 	// flush.cc
 	void attach(WorkQueue &queue);
 	void detach(WorkQueue &queue);
-	void discard(std::uint32_t qpn);
+	void discard(std::uint32_t qpn, SharedReceiveQueue *srq);
+	void discard_srq(std::uint32_t srqn);
 	bool try_flush(ohca_cqe &completion);
+
+	// post_srq_recv.cc
+	bool retire_shared(const QueuePair *qp, const ohca_cqe &cqe, std::uint64_t &wr_id);
 };
 
 static_assert(std::is_standard_layout_v<CompletionQueue>);

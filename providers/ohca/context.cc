@@ -19,7 +19,7 @@ void *map_page(int cmd_fd, std::size_t size, int protection, std::uint64_t key)
 bool are_plausible(const ohca_alloc_ucontext_resp &limits)
 {
 	return limits.log_max_sq_depth < 31 && limits.log_max_rq_depth < 31 && limits.log_max_cq_depth < 31 &&
-	       limits.max_inline <= OHCA_SQ_STRIDE_MAX;
+	       limits.log_max_srq_depth < 31 && limits.max_inline <= OHCA_SQ_STRIDE_MAX;
 }
 
 } // namespace
@@ -54,7 +54,8 @@ void ohca_context_cleanup(verbs_context *verbs)
 {
 	auto &context = *reinterpret_cast<Context *>(verbs);
 	pthread_mutex_destroy(&context.mutex);
-	context.queue_pairs.~QpTable();
+	context.queue_pairs.~NumberTable();
+	context.shared_receive_queues.~NumberTable();
 	munmap(context.kick, ohca::kKickPageSize);
 	munmap(context.uar, OHCA_UAR_SIZE);
 }
@@ -63,7 +64,8 @@ int ohca_query_device_ex(ibv_context *context, const ibv_query_device_ex_input *
 			 ibv_device_attr_ex *attr, size_t attr_size)
 {
 	std::uint64_t version = 0;
-	if (int error = ohca_shim_query_device(context, input, attr, attr_size, &version))
+	ohca_query_device_resp clocks;
+	if (int error = ohca_shim_query_device(context, input, attr, attr_size, &version, &clocks))
 		return error;
 	// major << 32 | minor << 16 | patch
 	std::snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u.%u",

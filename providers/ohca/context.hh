@@ -9,10 +9,13 @@
 
 #include <rdma/ohca_hw_io.h>
 
-#include "qp_table.hh"
+#include "number_table.hh"
 #include "shim.h"
 
 namespace ohca {
+
+struct QueuePair;
+struct SharedReceiveQueue;
 
 // calloc'ed by libibverbs, which finds verbs_context at its start.
 struct Context {
@@ -21,8 +24,9 @@ struct Context {
 	ohca_uar *uar;
 	std::uint32_t *kick;
 	ohca_alloc_ucontext_resp limits;
-	QpTable queue_pairs;
-	pthread_mutex_t mutex; // changes of queue_pairs
+	NumberTable<QueuePair> queue_pairs;
+	NumberTable<SharedReceiveQueue> shared_receive_queues; // XRC ones
+	pthread_mutex_t mutex; // changes of the two
 
 	static Context &of(ibv_context *context)
 	{

@@ -3,6 +3,7 @@
 // Creation and destruction of completion queues.
 #include <cerrno>
 
+#include "clock.hh"
 #include "completion_queue.hh"
 #include "context.hh"
 #include "memory.hh"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr std::uint64_t kWcFlags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
 				   IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
-				   IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+				   IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+				   IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 constexpr std::uint32_t kFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 constexpr std::uint32_t kCompMask = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 
@@ -41,6 +43,7 @@ int init_queue(CompletionQueue &cq, const Context &context, std::uint32_t depth)
 	cq.depth = depth;
 	cq.uar = context.uar;
 	cq.queue_pairs = &context.queue_pairs;
+	cq.shared_receive_queues = &context.shared_receive_queues;
 	return 0;
 }
 
@@ -70,6 +73,10 @@ int init(CompletionQueue &cq, ibv_context *context, const ibv_cq_init_attr_ex &a
 		is_single_threaded |= cq.domain->is_single_threaded();
 	}
 	cq.lock.set_single_threaded(is_single_threaded);
+	if (attr.wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) {
+		if (int error = read_clocks(context, cq.clocks))
+			return error;
+	}
 	if (int error = init_queue(cq, Context::of(context), std::uint32_t{1} << log2_ceil(attr.cqe)))
 		return error;
 	if (int error = create_in_kernel(cq, context, attr))

@@ -25,7 +25,7 @@ namespace {
 	wc.wc_flags = wc_flags(flags);
 	wc.pkey_index = 0;
 	wc.slid = 0;
-	wc.sl = 0;
+	wc.sl = cqe.service_level;
 	wc.dlid_path_bits = 0;
 	return true;
 }

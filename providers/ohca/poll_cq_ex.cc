@@ -6,6 +6,7 @@
 // published, so the current CQE stays where it is.
 #include <cerrno>
 
+#include "clock.hh"
 #include "completion.hh"
 
 namespace ohca {
@@ -20,11 +21,15 @@ inline void set_current(CompletionQueue &cq, const ohca_cqe &cqe, std::uint64_t 
 
 [[gnu::cold, gnu::noinline]] int next_failed(CompletionQueue &cq)
 {
-	std::uint64_t wr_id;
-	if (!cq.has_device_failed() || !cq.try_flush(cq.flushed) || !retire(cq, cq.flushed, wr_id))
-		return ENOENT;
-	set_current(cq, cq.flushed, wr_id);
-	return 0;
+	while (cq.try_flush(cq.flushed)) {
+		std::uint64_t wr_id;
+		// Somebody else may have flushed the same of a shared receive queue.
+		if (retire(cq, cq.flushed, wr_id)) {
+			set_current(cq, cq.flushed, wr_id);
+			return 0;
+		}
+	}
+	return ENOENT;
 }
 
 inline int next(CompletionQueue &cq)
@@ -117,9 +122,9 @@ std::uint32_t read_slid(ibv_cq_ex *)
 	return 0;
 }
 
-std::uint8_t read_sl(ibv_cq_ex *)
+std::uint8_t read_sl(ibv_cq_ex *cq)
 {
-	return 0;
+	return current(cq).service_level;
 }
 
 std::uint8_t read_dlid_path_bits(ibv_cq_ex *)
@@ -130,6 +135,12 @@ std::uint8_t read_dlid_path_bits(ibv_cq_ex *)
 std::uint64_t read_completion_ts(ibv_cq_ex *cq)
 {
 	return current(cq).timestamp_ns;
+}
+
+std::uint64_t read_completion_wallclock_ns(ibv_cq_ex *ibv_cq)
+{
+	CompletionQueue &cq = CompletionQueue::of(ibv_cq);
+	return to_real_time(ibv_cq->context, cq.clocks, cq.current->timestamp_ns);
 }
 
 } // namespace
@@ -160,6 +171,8 @@ void set_poll_api(ibv_cq_ex &cq, std::uint64_t wc_flags)
 		cq.read_dlid_path_bits = read_dlid_path_bits;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		cq.read_completion_ts = read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		cq.read_completion_wallclock_ns = read_completion_wallclock_ns;
 }
 
 } // namespace ohca

@@ -3,62 +3,72 @@
 // ibv_post_send().
 #include <cerrno>
 
+#include "memory_window.hh"
 #include "queue_pair.hh"
 #include "wqe.hh"
 
 namespace ohca {
 namespace {
 
-constexpr std::uint8_t kBadOpcode = 0;
+// The opcodes that write_operation() knows, but for two behind a gap, are the lowest.
+constexpr std::uint32_t kFastOpcodes = IBV_WR_ATOMIC_FETCH_AND_ADD + 1;
 
-// Writes what the opcode decides on.  kBadOpcode if RC queue pairs do not have it.
-inline std::uint8_t write_operation(std::byte *wqe, const ibv_send_wr &wr)
+// As a number: a C application can store any, a C++ enum may hold only some.
+inline std::uint32_t opcode_of(const ibv_send_wr &wr)
 {
-	std::byte *atomic = wqe + sizeof(ohca_sq_wqe);
-	// As a number: a C application can store any, a C++ enum may hold only some.
 	std::uint32_t opcode;
 	static_assert(sizeof(opcode) == sizeof(wr.opcode));
 	std::memcpy(&opcode, &wr.opcode, sizeof(opcode));
+	return opcode;
+}
+
+// Writes what the opcode decides on.  0, which is no opcode, for one that is not known here.
+[[gnu::always_inline]] inline std::uint8_t write_operation(std::byte *wqe, const ibv_send_wr &wr,
+							   std::uint32_t opcode, std::uint32_t srqn)
+{
+	std::byte *atomic = wqe + sizeof(ohca_sq_wqe);
 	switch (opcode) {
 	case IBV_WR_RDMA_WRITE:
-		write_operands(wqe, {.remote_address = wr.wr.rdma.remote_addr, .rkey = wr.wr.rdma.rkey});
+		write_operands(wqe, {.remote_address = wr.wr.rdma.remote_addr, .rkey = wr.wr.rdma.rkey, .remote_srqn = srqn});
 		return OHCA_WR_WRITE;
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 		write_operands(wqe, {.immediate = wr.imm_data, .remote_address = wr.wr.rdma.remote_addr,
-				     .rkey = wr.wr.rdma.rkey});
+				     .rkey = wr.wr.rdma.rkey, .remote_srqn = srqn});
 		return OHCA_WR_WRITE_IMM;
 	case IBV_WR_RDMA_READ:
-		write_operands(wqe, {.remote_address = wr.wr.rdma.remote_addr, .rkey = wr.wr.rdma.rkey});
+		write_operands(wqe, {.remote_address = wr.wr.rdma.remote_addr, .rkey = wr.wr.rdma.rkey, .remote_srqn = srqn});
 		return OHCA_WR_READ;
 	case IBV_WR_SEND:
-		write_operands(wqe, {});
+		write_operands(wqe, {.remote_srqn = srqn});
 		return OHCA_WR_SEND;
 	case IBV_WR_SEND_WITH_IMM:
-		write_operands(wqe, {.immediate = wr.imm_data});
+		write_operands(wqe, {.immediate = wr.imm_data, .remote_srqn = srqn});
 		return OHCA_WR_SEND_IMM;
-	case IBV_WR_SEND_WITH_INV:
-		write_operands(wqe, {.invalidate_key = wr.invalidate_rkey});
-		return OHCA_WR_SEND_INV;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		write_operands(wqe, {.remote_address = wr.wr.atomic.remote_addr, .rkey = wr.wr.atomic.rkey});
+		write_operands(wqe, {.remote_address = wr.wr.atomic.remote_addr, .rkey = wr.wr.atomic.rkey, .remote_srqn = srqn});
 		write_compare_swap(atomic, wr.wr.atomic.compare_add, wr.wr.atomic.swap);
 		return OHCA_WR_CAS;
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		write_operands(wqe, {.remote_address = wr.wr.atomic.remote_addr, .rkey = wr.wr.atomic.rkey});
+		write_operands(wqe, {.remote_address = wr.wr.atomic.remote_addr, .rkey = wr.wr.atomic.rkey, .remote_srqn = srqn});
 		write_fetch_add(atomic, wr.wr.atomic.compare_add);
 		return OHCA_WR_FADD;
+	case IBV_WR_SEND_WITH_INV:
+		write_operands(wqe, {.invalidate_key = wr.invalidate_rkey, .remote_srqn = srqn});
+		return OHCA_WR_SEND_INV;
+	case IBV_WR_ATOMIC_WRITE:
+		write_operands(wqe, {.remote_address = wr.wr.rdma.remote_addr, .rkey = wr.wr.rdma.rkey, .remote_srqn = srqn});
+		return OHCA_WR_ATOMIC_WRITE;
 	default:
-		return kBadOpcode;
+		return 0;
 	}
 }
 
 // Out of line: its memcpy() calls would cost the path without them registers.
-[[gnu::noinline]] int write_inline(std::byte *wqe, std::uint8_t opcode, const ibv_send_wr &wr,
+[[gnu::noinline]] int write_inline(std::byte *wqe, std::byte *payload, std::uint8_t opcode, const ibv_send_wr &wr,
 				   std::uint32_t max_inline)
 {
 	if (!can_be_inline(opcode))
 		return EINVAL;
-	std::byte *payload = wqe + sizeof(ohca_sq_wqe);
 	std::uint32_t length = 0;
 	for (int i = 0; i < wr.num_sge; ++i) {
 		const ibv_sge &element = wr.sg_list[i];
@@ -71,18 +81,13 @@ inline std::uint8_t write_operation(std::byte *wqe, const ibv_send_wr &wr)
 	return 0;
 }
 
-// 0, or an errno value if the request is not well formed.
-inline int write_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &wr)
+// What follows the operation: elements or inline data, from `payload` on.
+[[gnu::always_inline]] inline int write_data(const QueuePair &qp, std::byte *wqe, std::byte *payload,
+					     std::uint8_t opcode, const ibv_send_wr &wr)
 {
 	const auto num_sge = static_cast<std::uint32_t>(wr.num_sge);
-	if (num_sge > qp.sq.max_sge) [[unlikely]]
-		return EINVAL;
-	const std::uint8_t opcode = write_operation(wqe, wr);
-	if (opcode == kBadOpcode) [[unlikely]]
-		return EINVAL;
 	if (wr.send_flags & IBV_SEND_INLINE)
-		return write_inline(wqe, opcode, wr, qp.max_inline);
-	std::byte *payload = wqe + sizeof(ohca_sq_wqe);
+		return write_inline(wqe, payload, opcode, wr, qp.max_inline);
 	if (is_atomic(opcode)) {
 		if (num_sge != 1) [[unlikely]]
 			return EINVAL;
@@ -93,7 +98,63 @@ inline int write_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &wr)
 	return 0;
 }
 
+int write_datagram_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &wr, std::uint32_t opcode)
+{
+	if (!wr.wr.ud.ah)
+		return EINVAL;
+	write_datagram(wqe, AddressHandle::of(wr.wr.ud.ah), wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
+	return write_data(qp, wqe, wqe + kDatagramPayloadOffset, write_operation(wqe, wr, opcode, 0), wr);
+}
+
+// The types other than RC and UC, and opcodes that are rare.
+[[gnu::noinline]] int write_special(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &wr, std::uint32_t opcode)
+{
+	if (!qp.may_post(opcode))
+		return EINVAL;
+	const ibv_qp_type type = qp.verbs.qp.qp_type;
+	if (type == IBV_QPT_UD)
+		return write_datagram_wqe(qp, wqe, wr, opcode);
+	if (opcode == IBV_WR_LOCAL_INV) {
+		write_operands(wqe, {.invalidate_key = wr.invalidate_rkey});
+		write_control(wqe, OHCA_WR_LOCAL_INV, wqe_flags(wr.send_flags), 0);
+		return 0;
+	}
+	if (opcode == IBV_WR_BIND_MW) {
+		if (!wr.bind_mw.mw || wr.bind_mw.mw->type != IBV_MW_TYPE_2)
+			return EINVAL;
+		return write_bind(wqe, wqe_flags(wr.send_flags), *wr.bind_mw.mw, wr.bind_mw.rkey,
+				  wr.bind_mw.bind_info);
+	}
+	const std::uint32_t srqn = type == IBV_QPT_XRC_SEND ? wr.qp_type.xrc.remote_srqn : 0;
+	const std::uint8_t operation = write_operation(wqe, wr, opcode, srqn);
+	return operation ? write_data(qp, wqe, wqe + sizeof(ohca_sq_wqe), operation, wr) : EINVAL;
+}
+
+// 0, or an errno value if the request is not well formed.
+inline int write_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &wr)
+{
+	if (static_cast<std::uint32_t>(wr.num_sge) > qp.sq.max_sge) [[unlikely]]
+		return EINVAL;
+	const std::uint32_t opcode = opcode_of(wr);
+	if (opcode >= qp.fast_opcodes) [[unlikely]]
+		return write_special(qp, wqe, wr, opcode);
+	// Spares the switch a comparison.
+	if (opcode >= kFastOpcodes)
+		__builtin_unreachable();
+	return write_data(qp, wqe, wqe + sizeof(ohca_sq_wqe), write_operation(wqe, wr, opcode, 0), wr);
+}
+
 } // namespace
+
+void set_fast_opcodes(QueuePair &qp, ibv_qp_type type)
+{
+	qp.fast_opcodes = 0;
+	if (type != IBV_QPT_RC && type != IBV_QPT_UC)
+		return;
+	while (qp.fast_opcodes < kFastOpcodes && qp.may_post(qp.fast_opcodes))
+		++qp.fast_opcodes;
+}
+
 } // namespace ohca
 
 using namespace ohca;

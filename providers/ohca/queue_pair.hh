@@ -35,14 +35,22 @@ struct QueuePair {
 	WorkQueue sq;
 	Batch batch;
 	WorkQueue rq;
+	std::uint32_t fast_opcodes; // this many of enum ibv_wr_opcode, from 0, need nothing of the below
+	std::uint32_t opcodes;	// 1 << ibv_wr_opcode of those that may be posted
+
+	// Its receive queue, if that is shared, and where that completes.
+	SharedReceiveQueue *srq;
+	CompletionQueue *recv_cq;
 
 	// Control path only.
 	ibv_qp_cap cap;
 	Buffer buffer;
-	ProtectionDomain *domain;
+	ProtectionDomain *domain; // null: an XRC target
 
 	static QueuePair &of(ibv_qp *qp) { return *reinterpret_cast<QueuePair *>(qp); }
 	static QueuePair &of(ibv_qp_ex *qp) { return *reinterpret_cast<QueuePair *>(qp); }
+
+	bool may_post(std::uint32_t opcode) const { return opcode < 32 && opcodes >> opcode & 1; }
 
 	void set_state(ibv_qp_state state)
 	{
@@ -54,6 +62,7 @@ struct QueuePair {
 // of() depends on this.
 static_assert(std::is_standard_layout_v<QueuePair>);
 
-void set_wr_api(ibv_qp_ex &qp); // wr_api.cc: fills in the ibv_wr_* pointers
+void set_fast_opcodes(QueuePair &qp, ibv_qp_type type); // post_send.cc
+void set_wr_api(ibv_qp_ex &qp, ibv_qp_type type); // wr_api.cc: fills in the ibv_wr_* pointers
 
 } // namespace ohca

@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <config.h>
 #include <infiniband/driver.h>
+#include <rdma/ohca_hw_io.h>
 #include <rdma/ohca_hw_regs.h>
 
 #include "shim.h"
@@ -19,6 +21,8 @@
 static_assert(sizeof(struct ohca_verbs_qp) == sizeof(struct verbs_qp), "shim.h");
 static_assert(offsetof(struct ohca_verbs_qp, opaque) == offsetof(struct verbs_qp, comp_mask), "shim.h");
 static_assert(sizeof(struct ohca_verbs_cq) == sizeof(struct verbs_cq), "shim.h");
+static_assert(sizeof(struct ohca_verbs_srq) == sizeof(struct verbs_srq), "shim.h");
+static_assert(offsetof(struct ohca_verbs_srq, srq_num) == offsetof(struct verbs_srq, srq_num), "shim.h");
 
 /*
  * A command as the kernel takes it is the core's part with the driver's part
@@ -45,17 +49,46 @@ COMMAND(create_cq, ibv_create_cq_ex, ib_uverbs_ex_create_cq_resp,
 COMMAND(create_qp, ibv_create_qp, ib_uverbs_create_qp_resp,
 	ohca_create_qp_req, ohca_create_qp_resp);
 
+COMMAND(create_qp_ex, ibv_create_qp_ex, ib_uverbs_ex_create_qp_resp,
+	ohca_create_qp_req, ohca_create_qp_resp);
+COMMAND(create_xsrq, ibv_create_xsrq, ib_uverbs_create_srq_resp,
+	ohca_create_srq_req, ohca_create_srq_resp);
+
 struct alloc_pd_answer {
 	struct ib_uverbs_alloc_pd_resp core;
 	struct ohca_alloc_pd_resp driver;
 };
 
-int ohca_shim_create_pd(struct ibv_context *context, struct ibv_pd *pd)
+struct create_ah_answer {
+	struct ib_uverbs_create_ah_resp core;
+	struct ohca_create_ah_resp driver;
+};
+
+struct query_device_answer {
+	struct ib_uverbs_ex_query_device_resp core;
+	struct ohca_query_device_resp driver;
+};
+
+struct resize_cq_command {
+	struct ibv_resize_cq core;
+	struct ohca_resize_cq_req driver;
+};
+
+struct modify_srq_command {
+	struct ibv_modify_srq core;
+	struct ohca_create_srq_req driver;
+};
+
+int ohca_shim_create_pd(struct ibv_context *context, struct ibv_pd *pd,
+			struct ohca_alloc_pd_resp *response)
 {
 	struct ibv_alloc_pd command = {};
 	struct alloc_pd_answer answer = {};
+	int error;
 
-	return ibv_cmd_alloc_pd(context, pd, &command, sizeof(command), &answer.core, sizeof(answer));
+	error = ibv_cmd_alloc_pd(context, pd, &command, sizeof(command), &answer.core, sizeof(answer));
+	*response = answer.driver;
+	return error;
 }
 
 int ohca_shim_destroy_pd(struct ibv_pd *pd)
@@ -77,15 +110,121 @@ int ohca_shim_create_cq(struct ibv_context *context, const struct ibv_cq_init_at
 	return error;
 }
 
+int ohca_shim_resize_cq(struct ibv_cq *cq, int cqe, const struct ohca_resize_cq_req *request)
+{
+	struct resize_cq_command command = { .driver = *request };
+	struct ib_uverbs_resize_cq_resp answer = {};
+
+	return ibv_cmd_resize_cq(cq, cqe, &command.core, sizeof(command), &answer, sizeof(answer));
+}
+
 int ohca_shim_destroy_cq(struct ibv_cq *cq)
 {
 	return ibv_cmd_destroy_cq(cq);
+}
+
+int ohca_shim_create_srq(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr,
+			 struct ohca_verbs_srq *srq, const struct ohca_create_srq_req *request,
+			 struct ohca_create_srq_resp *response)
+{
+	struct create_xsrq_command command = { .driver = *request };
+	struct create_xsrq_answer answer = {};
+	int error;
+
+	error = ibv_cmd_create_srq_ex(context, (struct verbs_srq *)srq, attr, &command.core,
+				      sizeof(command), &answer.core, sizeof(answer));
+	*response = answer.driver;
+	return error;
+}
+
+int ohca_shim_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
+			 const struct ohca_create_srq_req *request)
+{
+	struct modify_srq_command command = {};
+
+	if (!request)
+		return ibv_cmd_modify_srq(srq, attr, mask, &command.core, sizeof(command.core));
+	command.driver = *request;
+	return ibv_cmd_modify_srq(srq, attr, mask, &command.core, sizeof(command));
+}
+
+int ohca_shim_destroy_srq(struct ibv_srq *srq)
+{
+	return ibv_cmd_destroy_srq(srq);
+}
+
+int ohca_shim_create_ah(struct ibv_pd *pd, struct ibv_ah *ah, struct ibv_ah_attr *attr,
+			struct ohca_create_ah_resp *response)
+{
+	struct create_ah_answer answer = {};
+	int error;
+
+	error = ibv_cmd_create_ah(pd, ah, attr, &answer.core, sizeof(answer));
+	*response = answer.driver;
+	return error;
+}
+
+int ohca_shim_destroy_ah(struct ibv_ah *ah)
+{
+	return ibv_cmd_destroy_ah(ah);
+}
+
+int ohca_shim_create_uar(struct ibv_context *context, uint32_t *handle, uint32_t *index, void **page)
+{
+	DECLARE_COMMAND_BUFFER(command, OHCA_OBJECT_UAR, OHCA_METHOD_UAR_ALLOC, 3);
+	struct ib_uverbs_attr *object = fill_attr_out_obj(command, OHCA_ATTR_UAR_ALLOC_HANDLE);
+	uint64_t key = 0;
+	int error;
+
+	fill_attr_out_ptr(command, OHCA_ATTR_UAR_ALLOC_INDEX, index);
+	fill_attr_out_ptr(command, OHCA_ATTR_UAR_ALLOC_MMAP_KEY, &key);
+	error = execute_ioctl(context, command);
+	if (error)
+		return error;
+	*handle = read_attr_obj(OHCA_ATTR_UAR_ALLOC_HANDLE, object);
+	*page = mmap(NULL, OHCA_UAR_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, context->cmd_fd, (off_t)key);
+	if (*page != MAP_FAILED)
+		return 0;
+	error = errno;
+	ohca_shim_destroy_uar(context, *handle, NULL);
+	return error;
+}
+
+int ohca_shim_destroy_uar(struct ibv_context *context, uint32_t handle, void *page)
+{
+	DECLARE_COMMAND_BUFFER(command, OHCA_OBJECT_UAR, OHCA_METHOD_UAR_DESTROY, 1);
+	int error;
+
+	fill_attr_in_obj(command, OHCA_ATTR_UAR_DESTROY_HANDLE, handle);
+	error = execute_ioctl(context, command);
+	if (error && error != EIO)
+		return error;
+	if (page)
+		munmap(page, OHCA_UAR_SIZE);
+	return 0;
+}
+
+static int create_qp_with_flags(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+				struct ohca_verbs_qp *qp, const struct ohca_create_qp_req *request,
+				struct ohca_create_qp_resp *response)
+{
+	struct create_qp_ex_command command = { .driver = *request };
+	struct create_qp_ex_answer answer = {};
+	int error;
+
+	error = ibv_cmd_create_qp_ex2(context, (struct verbs_qp *)qp, attr, &command.core,
+				      sizeof(command), &answer.core, sizeof(answer));
+	*response = answer.driver;
+	return error;
 }
 
 int ohca_shim_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 			struct ohca_verbs_qp *qp, const struct ohca_create_qp_req *request,
 			struct ohca_create_qp_resp *response)
 {
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS)
+		return create_qp_with_flags(context, attr, qp, request, response);
+
 	struct create_qp_command command = { .driver = *request };
 	struct create_qp_answer answer = {};
 	int error;
@@ -94,6 +233,16 @@ int ohca_shim_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex 
 				     sizeof(command), &answer.core, sizeof(answer));
 	*response = answer.driver;
 	return error;
+}
+
+int ohca_shim_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr,
+		      struct ohca_verbs_qp *qp)
+{
+	struct ibv_open_qp command = {};
+	struct ib_uverbs_create_qp_resp answer = {};
+
+	return ibv_cmd_open_qp(context, (struct verbs_qp *)qp, sizeof(struct verbs_qp), attr, &command,
+			       sizeof(command), &answer, sizeof(answer));
 }
 
 int ohca_shim_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
@@ -123,14 +272,15 @@ void ohca_shim_enable_qp_ex(struct ohca_verbs_qp *qp)
 
 int ohca_shim_query_device(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size,
-			   uint64_t *firmware_version)
+			   uint64_t *firmware_version, struct ohca_query_device_resp *clocks)
 {
-	struct ib_uverbs_ex_query_device_resp answer = {};
+	struct query_device_answer answer = {};
 	size_t size = sizeof(answer);
 	int error;
 
-	error = ibv_cmd_query_device_any(context, input, attr, attr_size, &answer, &size);
-	*firmware_version = answer.base.fw_ver;
+	error = ibv_cmd_query_device_any(context, input, attr, attr_size, &answer.core, &size);
+	*firmware_version = answer.core.base.fw_ver;
+	*clocks = answer.driver;
 	return error;
 }
 
@@ -181,30 +331,104 @@ static int dereg_mr(struct verbs_mr *mr)
 	return error;
 }
 
-static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+static int rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access)
 {
-	struct ib_uverbs_create_ah_resp answer = {};
-	struct ibv_ah *ah = calloc(1, sizeof(*ah));
+	struct ibv_rereg_mr command = {};
+	struct ib_uverbs_rereg_mr_resp answer = {};
+
+	return ibv_cmd_rereg_mr(mr, (uint32_t)flags, address, length, (uintptr_t)address, access, pd, &command,
+				sizeof(command), &answer, sizeof(answer));
+}
+
+static struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
 	int error;
 
-	if (!ah)
+	if (!mr)
 		return NULL;
-	error = ibv_cmd_create_ah(pd, ah, attr, &answer, sizeof(answer));
+	error = ibv_cmd_query_mr(pd, mr, handle);
 	if (error) {
-		free(ah);
+		free(mr);
 		errno = error;
 		return NULL;
 	}
-	return ah;
+	return &mr->ibv_mr;
 }
 
-static int destroy_ah(struct ibv_ah *ah)
+static void unimport_mr(struct ibv_mr *mr)
 {
-	int error = ibv_cmd_destroy_ah(ah);
+	free(verbs_get_mr(mr));
+}
+
+static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct ibv_alloc_mw command = {};
+	struct ib_uverbs_alloc_mw_resp answer = {};
+	struct ibv_mw *mw = calloc(1, sizeof(*mw));
+	int error;
+
+	if (!mw)
+		return NULL;
+	error = ibv_cmd_alloc_mw(pd, type, mw, &command, sizeof(command), &answer, sizeof(answer));
+	if (error) {
+		free(mw);
+		errno = error;
+		return NULL;
+	}
+	return mw;
+}
+
+static int dealloc_mw(struct ibv_mw *mw)
+{
+	int error = ibv_cmd_dealloc_mw(mw);
 
 	if (!error)
-		free(ah);
+		free(mw);
 	return error;
+}
+
+static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
+{
+	struct ibv_open_xrcd command = {};
+	struct ib_uverbs_open_xrcd_resp answer = {};
+	struct verbs_xrcd *xrcd = calloc(1, sizeof(*xrcd));
+	int error;
+
+	if (!xrcd)
+		return NULL;
+	error = ibv_cmd_open_xrcd(context, xrcd, sizeof(*xrcd), attr, &command, sizeof(command),
+				  &answer, sizeof(answer));
+	if (error) {
+		free(xrcd);
+		errno = error;
+		return NULL;
+	}
+	return &xrcd->xrcd;
+}
+
+static int close_xrcd(struct ibv_xrcd *ibv_xrcd)
+{
+	struct verbs_xrcd *xrcd = container_of(ibv_xrcd, struct verbs_xrcd, xrcd);
+	int error = ibv_cmd_close_xrcd(xrcd);
+
+	if (!error)
+		free(xrcd);
+	return error;
+}
+
+static int query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	struct ibv_query_srq command = {};
+
+	return ibv_cmd_query_srq(srq, attr, &command, sizeof(command));
+}
+
+static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	struct ibv_modify_cq command = {};
+
+	return ibv_cmd_modify_cq(cq, attr, &command, sizeof(command));
 }
 
 static void async_event(struct ibv_context *context, struct ibv_async_event *event)
@@ -228,31 +452,54 @@ static void free_context(struct ibv_context *ibv_context)
 }
 
 static const struct verbs_context_ops context_ops = {
+	.alloc_mw = alloc_mw,
 	.alloc_parent_domain = ohca_alloc_parent_domain,
 	.alloc_pd = ohca_alloc_pd,
 	.alloc_td = ohca_alloc_td,
 	.async_event = async_event,
-	.create_ah = create_ah,
+	.attach_mcast = ibv_cmd_attach_mcast,
+	.bind_mw = ohca_bind_mw,
+	.close_xrcd = close_xrcd,
+	.create_ah = ohca_create_ah,
 	.create_cq = ohca_create_cq,
 	.create_cq_ex = ohca_create_cq_ex,
 	.create_qp = ohca_create_qp,
 	.create_qp_ex = ohca_create_qp_ex,
+	.create_srq = ohca_create_srq,
+	.create_srq_ex = ohca_create_srq_ex,
+	.dealloc_mw = dealloc_mw,
 	.dealloc_pd = ohca_dealloc_pd,
 	.dealloc_td = ohca_dealloc_td,
 	.dereg_mr = dereg_mr,
-	.destroy_ah = destroy_ah,
+	.destroy_ah = ohca_destroy_ah,
 	.destroy_cq = ohca_destroy_cq,
 	.destroy_qp = ohca_destroy_qp,
+	.destroy_srq = ohca_destroy_srq,
+	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = free_context,
+	.get_srq_num = ohca_get_srq_num,
+	.import_mr = import_mr,
+	.import_pd = ohca_import_pd,
+	.modify_cq = modify_cq,
 	.modify_qp = ohca_modify_qp,
+	.modify_srq = ohca_modify_srq,
+	.open_qp = ohca_open_qp,
+	.open_xrcd = open_xrcd,
 	.poll_cq = ohca_poll_cq,
 	.post_recv = ohca_post_recv,
 	.post_send = ohca_post_send,
+	.post_srq_recv = ohca_post_srq_recv,
 	.query_device_ex = ohca_query_device_ex,
 	.query_port = query_port,
 	.query_qp = ohca_query_qp,
+	.query_rt_values = ohca_query_rt_values,
+	.query_srq = query_srq,
 	.reg_mr = reg_mr,
 	.req_notify_cq = ohca_req_notify_cq,
+	.rereg_mr = rereg_mr,
+	.resize_cq = ohca_resize_cq,
+	.unimport_mr = unimport_mr,
+	.unimport_pd = ohca_unimport_pd,
 };
 
 static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd, void *private_data)

@@ -14,6 +14,7 @@
 namespace ohca {
 
 struct CompletionQueue;
+struct SharedReceiveQueue;
 
 struct WorkQueue {
 	// Written by the posting thread, under `lock`.
@@ -31,7 +32,8 @@ struct WorkQueue {
 	alignas(64) Index consumer; // read by the posting thread
 
 	// Set at creation.
-	CompletionQueue *cq;
+	CompletionQueue *cq;	// null: nothing of this queue completes
+	SharedReceiveQueue *srq; // that stands in for this receive queue; else null
 	WorkQueue *next_of_cq;
 	std::uint32_t qpn;
 	std::uint32_t depth;	// 0: the queue pair has no such queue

@@ -15,6 +15,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/ohca_hw_io.h>
 
+#include "address_handle.hh"
 #include "ring.hh"
 
 namespace ohca {
@@ -54,6 +55,7 @@ struct Operands {
 	std::uint32_t invalidate_key = 0;
 	std::uint64_t remote_address = 0;
 	std::uint32_t rkey = 0;
+	std::uint32_t remote_srqn = 0;
 };
 
 inline void write_operands(std::byte *wqe, const Operands &operands)
@@ -63,7 +65,12 @@ inline void write_operands(std::byte *wqe, const Operands &operands)
 	store_at(wqe + offsetof(ohca_sq_wqe, immediate),
 		 operands.immediate | std::uint64_t{operands.invalidate_key} << 32);
 	store_at(wqe + offsetof(ohca_sq_wqe, remote_address), operands.remote_address);
-	store_at(wqe + offsetof(ohca_sq_wqe, rkey), std::uint64_t{operands.rkey});
+	store_at(wqe + offsetof(ohca_sq_wqe, rkey), operands.rkey | std::uint64_t{operands.remote_srqn} << 32);
+}
+
+inline void set_remote_srqn(std::byte *wqe, std::uint32_t remote_srqn)
+{
+	store_at(wqe + offsetof(ohca_sq_wqe, remote_srqn), remote_srqn);
 }
 
 // For the ibv_wr_* calls, which learn of the payload after the header.
@@ -76,6 +83,23 @@ inline void set_inline(std::byte *wqe, std::uint32_t length)
 {
 	wqe[offsetof(ohca_sq_wqe, flags)] |= std::byte{OHCA_WQE_INLINE};
 	store_at(wqe + offsetof(ohca_sq_wqe, inline_length), length);
+}
+
+inline void write_datagram(std::byte *wqe, const AddressHandle &ah, std::uint32_t qpn, std::uint32_t qkey)
+{
+	static_assert(offsetof(ohca_wqe_datagram, remote_qpn) == 0 && offsetof(ohca_wqe_datagram, remote_qkey) == 4);
+	std::byte *at = wqe + sizeof(ohca_sq_wqe);
+	std::memcpy(at, &ah.vector, sizeof(ah.vector));
+	store_at(at, qpn | std::uint64_t{qkey} << 32);
+}
+
+inline void write_flush(std::byte *at, std::uint32_t length, std::uint8_t placement, std::uint8_t selectivity)
+{
+	ohca_wqe_flush flush{};
+	flush.length = length;
+	flush.placement = placement;
+	flush.selectivity = selectivity;
+	store_at(at, flush);
 }
 
 inline void write_compare_swap(std::byte *at, std::uint64_t compare, std::uint64_t swap)
@@ -110,18 +134,22 @@ inline void write_receive_header(std::byte *wqe, std::uint8_t num_sge, std::uint
 // Opcodes that carry payload of the requester and so may carry it inline.
 constexpr bool can_be_inline(std::uint8_t opcode)
 {
-	return opcode <= OHCA_WR_WRITE_IMM;
+	return opcode <= OHCA_WR_WRITE_IMM || opcode == OHCA_WR_ATOMIC_WRITE;
 }
 
 constexpr bool is_atomic(std::uint8_t opcode)
 {
-	return opcode >= OHCA_WR_CAS;
+	return opcode == OHCA_WR_CAS || opcode == OHCA_WR_FADD;
 }
 
-// Where elements or inline payload begin.
+constexpr std::uint32_t kAtomicWriteSize = 8;
+
+// Where elements or inline payload begin, on a queue pair that is not of datagrams.
 constexpr std::size_t payload_offset(std::uint8_t opcode)
 {
 	return sizeof(ohca_sq_wqe) + (is_atomic(opcode) ? sizeof(ohca_wqe_atomic) : 0);
 }
+
+constexpr std::size_t kDatagramPayloadOffset = sizeof(ohca_sq_wqe) + sizeof(ohca_wqe_datagram);
 
 } // namespace ohca

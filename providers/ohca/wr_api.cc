@@ -7,6 +7,7 @@
 // stride, so that setters need not ask.
 #include <cerrno>
 
+#include "memory_window.hh"
 #include "queue_pair.hh"
 #include "wqe.hh"
 
@@ -41,7 +42,15 @@ inline void begin(ibv_qp_ex *ibv_qp, std::uint8_t opcode, const Operands &operan
 	write_operands(wqe, operands);
 }
 
-inline std::byte *atomic_of(ibv_qp_ex *ibv_qp)
+// The datagram that ibv_wr_set_ud_addr() writes comes between header and payload.
+inline void begin_datagram(ibv_qp_ex *ibv_qp, std::uint8_t opcode, const Operands &operands)
+{
+	begin(ibv_qp, opcode, operands);
+	Batch &batch = QueuePair::of(ibv_qp).batch;
+	batch.payload = batch.wqe + kDatagramPayloadOffset;
+}
+
+inline std::byte *operation_of(ibv_qp_ex *ibv_qp)
 {
 	return QueuePair::of(ibv_qp).batch.wqe + sizeof(ohca_sq_wqe);
 }
@@ -80,13 +89,70 @@ void wr_atomic_cmp_swp(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address,
 		       std::uint64_t swap)
 {
 	begin(qp, OHCA_WR_CAS, {.remote_address = address, .rkey = rkey});
-	write_compare_swap(atomic_of(qp), compare, swap);
+	write_compare_swap(operation_of(qp), compare, swap);
 }
 
 void wr_atomic_fetch_add(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t addend)
 {
 	begin(qp, OHCA_WR_FADD, {.remote_address = address, .rkey = rkey});
-	write_fetch_add(atomic_of(qp), addend);
+	write_fetch_add(operation_of(qp), addend);
+}
+
+void wr_atomic_write(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address, const void *value)
+{
+	begin(qp, OHCA_WR_ATOMIC_WRITE, {.remote_address = address, .rkey = rkey});
+	Batch &batch = QueuePair::of(qp).batch;
+	set_inline(batch.wqe, kAtomicWriteSize);
+	std::memcpy(batch.payload, value, kAtomicWriteSize);
+}
+
+void wr_flush(ibv_qp_ex *qp, std::uint32_t rkey, std::uint64_t address, std::size_t length, std::uint8_t placement,
+	      std::uint8_t selectivity)
+{
+	static_assert(IBV_FLUSH_GLOBAL == OHCA_FLUSH_GLOBAL && IBV_FLUSH_PERSISTENT == OHCA_FLUSH_PERSISTENT);
+	static_assert(IBV_FLUSH_RANGE == OHCA_FLUSH_RANGE && IBV_FLUSH_MR == OHCA_FLUSH_REGION);
+	begin(qp, OHCA_WR_FLUSH, {.remote_address = address, .rkey = rkey});
+	if (selectivity == IBV_FLUSH_MR)
+		length = 0;
+	if (length > UINT32_MAX) [[unlikely]]
+		return fail(QueuePair::of(qp).batch, EINVAL);
+	write_flush(operation_of(qp), static_cast<std::uint32_t>(length), placement, selectivity);
+}
+
+void wr_local_inv(ibv_qp_ex *qp, std::uint32_t key)
+{
+	begin(qp, OHCA_WR_LOCAL_INV, {.invalidate_key = key});
+}
+
+void wr_bind_mw(ibv_qp_ex *qp, ibv_mw *window, std::uint32_t key, const ibv_mw_bind_info *info)
+{
+	begin(qp, OHCA_WR_BIND_MW, {});
+	Batch &batch = QueuePair::of(qp).batch;
+	const int error = window->type == IBV_MW_TYPE_2 ?
+				  write_bind(batch.wqe, wqe_flags(qp->wr_flags), *window, key, *info) :
+				  EINVAL;
+	if (error) [[unlikely]]
+		fail(batch, error);
+}
+
+void wr_send_datagram(ibv_qp_ex *qp)
+{
+	begin_datagram(qp, OHCA_WR_SEND, {});
+}
+
+void wr_send_imm_datagram(ibv_qp_ex *qp, __be32 immediate)
+{
+	begin_datagram(qp, OHCA_WR_SEND_IMM, {.immediate = immediate});
+}
+
+void wr_set_ud_addr(ibv_qp_ex *qp, ibv_ah *ah, std::uint32_t remote_qpn, std::uint32_t remote_qkey)
+{
+	write_datagram(QueuePair::of(qp).batch.wqe, AddressHandle::of(ah), remote_qpn, remote_qkey);
+}
+
+void wr_set_xrc_srqn(ibv_qp_ex *qp, std::uint32_t remote_srqn)
+{
+	set_remote_srqn(QueuePair::of(qp).batch.wqe, remote_srqn);
 }
 
 void wr_set_sge(ibv_qp_ex *ibv_qp, std::uint32_t lkey, std::uint64_t address, std::uint32_t length)
@@ -168,16 +234,40 @@ void wr_abort(ibv_qp_ex *ibv_qp)
 
 } // namespace
 
-void set_wr_api(ibv_qp_ex &qp)
+namespace {
+
+// Those that are not for the type stay null: see check_send_ops().
+void set_builders(ibv_qp_ex &qp, ibv_qp_type type)
 {
+	if (type == IBV_QPT_UD) {
+		qp.wr_send = wr_send_datagram;
+		qp.wr_send_imm = wr_send_imm_datagram;
+		qp.wr_set_ud_addr = wr_set_ud_addr;
+		return;
+	}
 	qp.wr_send = wr_send;
 	qp.wr_send_imm = wr_send_imm;
 	qp.wr_send_inv = wr_send_inv;
 	qp.wr_rdma_write = wr_rdma_write;
 	qp.wr_rdma_write_imm = wr_rdma_write_imm;
+	qp.wr_bind_mw = wr_bind_mw;
+	qp.wr_local_inv = wr_local_inv;
+	if (type == IBV_QPT_UC)
+		return;
 	qp.wr_rdma_read = wr_rdma_read;
 	qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp.wr_atomic_fetch_add = wr_atomic_fetch_add;
+	qp.wr_atomic_write = wr_atomic_write;
+	qp.wr_flush = wr_flush;
+	if (type == IBV_QPT_XRC_SEND)
+		qp.wr_set_xrc_srqn = wr_set_xrc_srqn;
+}
+
+} // namespace
+
+void set_wr_api(ibv_qp_ex &qp, ibv_qp_type type)
+{
+	set_builders(qp, type);
 	qp.wr_set_sge = wr_set_sge;
 	qp.wr_set_sge_list = wr_set_sge_list;
 	qp.wr_set_inline_data = wr_set_inline_data;

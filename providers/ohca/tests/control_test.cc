@@ -130,11 +130,11 @@ TEST_F(ControlTest, QueuePairWithoutAQueue)
 
 TEST_F(ControlTest, QpRefusals)
 {
-	expect_refused(EOPNOTSUPP, [](auto &attr) { attr.qp_type = IBV_QPT_UD; });
-	expect_refused(EOPNOTSUPP, [](auto &attr) { attr.comp_mask |= IBV_QP_INIT_ATTR_XRCD; });
+	expect_refused(EOPNOTSUPP, [](auto &attr) { attr.qp_type = IBV_QPT_RAW_PACKET; });
+	expect_refused(EOPNOTSUPP, [](auto &attr) { attr.comp_mask |= IBV_QP_INIT_ATTR_IND_TABLE; });
 	expect_refused(EOPNOTSUPP, [](auto &attr) {
 		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-		attr.send_ops_flags = IBV_QP_EX_WITH_BIND_MW;
+		attr.send_ops_flags = IBV_QP_EX_WITH_TSO;
 	});
 	expect_refused(EINVAL, [](auto &attr) { attr.comp_mask = 0; });
 	expect_refused(EINVAL, [](auto &attr) { attr.send_cq = nullptr; });

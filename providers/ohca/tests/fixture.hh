@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -28,8 +29,20 @@ struct FakeKernel {
 	ohca_create_qp_req qp_request{};
 	ibv_qp_init_attr_ex qp_attr{};
 	int hidden_ranges = 0; // dontfork - dofork
-	int pds = 0, cqs = 0, qps = 0;
+	int pds = 0, cqs = 0, qps = 0, srqs = 0, ahs = 0, uars = 0;
+	int device_queries = 0;
+	ohca_query_device_resp clocks{};
+	ohca_resize_cq_req resize_cq_request{};
+	std::uint32_t next_srqn = 0x21;
+	ohca_create_srq_req srq_request{};
+	ibv_srq_init_attr_ex srq_attr{};
+	int srq_mask = 0;
+	std::function<void(std::uint64_t buffer)> on_resize; // what the device does with a new buffer
+	ohca_create_ah_resp ah_response{};
+	ohca_uar second_uar{};
 };
+constexpr std::uint32_t kPdNumber = 0x31;
+constexpr std::uint32_t kUarIndex = 5;
 extern FakeKernel fake_kernel;
 
 struct CqeFields {
@@ -43,6 +56,8 @@ struct CqeFields {
 	std::uint32_t src_qp = 0;
 	std::uint32_t vendor_error = 0;
 	std::uint64_t timestamp_ns = 0;
+	std::uint32_t srqn = 0;
+	std::uint8_t service_level = 0;
 };
 
 // The device's side of one CQ.
@@ -68,6 +83,10 @@ protected:
 	ibv_cq_ex *create_cq_ex(std::uint32_t cqe, std::uint64_t wc_flags, std::uint32_t flags = 0);
 	// An RC queue pair, connected as far as this library can tell.
 	ibv_qp *create_qp(ibv_cq *send_cq, ibv_cq *recv_cq, ibv_qp_cap cap = {16, 16, 2, 2, 32}, bool extended = true);
+	// Of any type, likewise; destroyed by the fixture.
+	ibv_qp *create_qp(const ibv_qp_init_attr_ex &attr);
+	ibv_qp_init_attr_ex qp_attr(ibv_qp_type type, ibv_cq *cq, std::uint64_t send_ops = 0);
+	ibv_srq *create_srq(std::uint32_t max_wr, std::uint32_t max_sge = 2);
 	static int set_state(ibv_qp *qp, ibv_qp_state state);
 	void fail_device() { uar().device_state = OHCA_UAR_DEVICE_FAILED; }
 
@@ -85,6 +104,7 @@ private:
 	void *kick_ = nullptr;
 	std::vector<ibv_qp *> qps_;
 	std::vector<ibv_cq *> cqs_;
+	std::vector<ibv_srq *> srqs_;
 };
 
 ibv_sge sge(std::uint64_t address, std::uint32_t length, std::uint32_t lkey);

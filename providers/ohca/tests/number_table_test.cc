@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-#include "../qp_table.hh"
+#include "../number_table.hh"
 
 #include <cerrno>
 
 #include <gtest/gtest.h>
+
+namespace ohca {
+struct QueuePair;
+}
 
 namespace ohca::test {
 namespace {
@@ -13,9 +17,9 @@ QueuePair *pointer(std::uintptr_t value)
 	return reinterpret_cast<QueuePair *>(value);
 }
 
-TEST(QpTable, FindsWhatWasInserted)
+TEST(NumberTable, FindsWhatWasInserted)
 {
-	QpTable table;
+	NumberTable<QueuePair> table;
 	EXPECT_EQ(table.insert(2, pointer(0x1000)), 0);
 	EXPECT_EQ(table.insert(0xffffff, pointer(0x2000)), 0);
 	EXPECT_EQ(table.find(2), pointer(0x1000));
@@ -24,9 +28,9 @@ TEST(QpTable, FindsWhatWasInserted)
 	EXPECT_EQ(table.find(2), nullptr);
 }
 
-TEST(QpTable, AnyNumberMayBeLookedUp)
+TEST(NumberTable, AnyNumberMayBeLookedUp)
 {
-	QpTable table;
+	NumberTable<QueuePair> table;
 	EXPECT_EQ(table.insert(0x123456, pointer(0x1000)), 0);
 	EXPECT_EQ(table.find(0), nullptr);
 	EXPECT_EQ(table.find(0x123457), nullptr);
@@ -36,9 +40,9 @@ TEST(QpTable, AnyNumberMayBeLookedUp)
 	table.remove(0x345678);
 }
 
-TEST(QpTable, RefusesATakenOrImpossibleNumber)
+TEST(NumberTable, RefusesATakenOrImpossibleNumber)
 {
-	QpTable table;
+	NumberTable<QueuePair> table;
 	EXPECT_EQ(table.insert(7, pointer(0x1000)), 0);
 	EXPECT_EQ(table.insert(7, pointer(0x2000)), EINVAL);
 	EXPECT_EQ(table.insert(1u << 24, pointer(0x2000)), EINVAL);
