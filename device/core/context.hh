@@ -21,13 +21,19 @@ using BlockOffset = uint64_t;
 // Copied page list of a queue or key. One page list entry is a bus address.
 struct PageRange {
 	uint64_t contiguous_address; // page 0 if contiguous
-	BlockOffset addresses;       // uint64_t[page_count] if not contiguous, else 0
+	BlockOffset addresses;       // uint64_t[page_count] if not contiguous, else 0; blocks: BusBlock[]
 	uint64_t first_page_offset;
 	uint64_t length;             // bytes usable from first_page_offset on
 	uint32_t page_count;
-	uint8_t log_page_size;
+	uint8_t log_page_size;       // 0: blocks of any length
 	uint8_t contiguous;
 	uint16_t reserved;
+};
+
+// One block of a range that is not made of pages.
+struct BusBlock {
+	uint64_t address;
+	uint64_t end; // bytes from the start of the range to the end of this block
 };
 
 // The function itself: what is not an object.
@@ -119,17 +125,36 @@ struct SrqContext {
 	uint32_t broken;          // its memory or ring is garbage: no WQE is taken any more
 };
 
+// MkeyContext.flags, beside OHCA_MKEY_*. A key with any flag leaves the short way of check_key().
+constexpr uint8_t kMkeyFlagFree = 0x40;   // a FAST_REGION or window that is not valid now
+constexpr uint8_t kMkeyFlagWindow = 0x80; // translates through the region it is bound to
+
+// Of a window that is valid.
+struct WindowBinding {
+	uint64_t region_offset;   // of its first byte in the region
+	uint32_t region;          // key index; that key counts it in window_count
+	uint32_t qpn;             // type 2B: the queue pair that has bound it
+	uint32_t next;            // type 2B: windows of that queue pair (QpContext.window_head), 0 = end
+	uint32_t previous;
+};
+
 struct MkeyContext {
 	uint8_t live;
-	uint8_t flags;            // OHCA_MKEY_*
+	uint8_t flags;            // OHCA_MKEY_*, kMkeyFlag*
 	uint8_t consumer_key;
-	uint8_t reserved;
+	uint8_t type;             // OHCA_MKEY_TYPE_*
 	uint32_t access;          // OHCA_ACCESS_*
 	uint32_t pd;
-	uint32_t reserved2;
+	uint32_t window_count;    // regions: windows that are bound to it
 	uint64_t start;
 	uint64_t length;
-	PageRange pages;
+	union {
+		PageRange pages;       // regions
+		WindowBinding binding; // windows
+	};
+	BlockOffset list;         // FAST_REGION: room for list_entry_max entries; pages may refer to it
+	uint32_t list_entry_max;
+	uint32_t reserved;
 };
 
 struct GidContext {
@@ -242,7 +267,7 @@ struct QpContext {
 	uint32_t rq_producer_seen;
 	uint64_t flush_at_ns;     // ERR: when the rings are looked at next, 0 = not in ERR
 	uint32_t flush_interval_ns; // grows while nothing is posted
-	uint32_t reserved2;
+	uint32_t window_head;     // type 2B windows that it has bound (WindowBinding), 0 = none
 	struct ohca_qp_attributes attributes; // as last set, little endian
 	RequesterContext requester;
 	ResponderContext responder;

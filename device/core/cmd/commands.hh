@@ -96,6 +96,10 @@ CommandResult create_mkey(Function &function, const struct ohca_cmd_create_mkey_
 			  struct ohca_cmd_create_mkey_out &out);
 CommandResult destroy_mkey(Function &function, const struct ohca_cmd_handle &in, NoData &out);
 
+// mkey_modify.cc
+CommandResult modify_mkey(Function &function, const struct ohca_cmd_modify_mkey_in &in,
+			  struct ohca_cmd_create_mkey_out &out);
+
 // cq.cc
 CommandResult create_cq(Function &function, const struct ohca_cmd_create_cq_in &in, struct ohca_cmd_handle &out);
 CommandResult destroy_cq(Function &function, const struct ohca_cmd_handle &in, NoData &out);

@@ -6,6 +6,7 @@
 #include "core/cmd/commands.hh"
 #include "core/endian.hh"
 #include "core/function.hh"
+#include "core/mem/fast_registration.hh"
 #include "core/queue/queues.hh"
 
 namespace ohca::core {
@@ -51,6 +52,7 @@ CommandResult query_device(Function &function, const NoData &, struct ohca_cmd_q
 	out.max_xrcd = to_le(kXrcdCountMax - 1);
 	out.log_max_srq_depth = kLogSrqDepthMax;
 	out.max_srq_sge = kReceiveSgeMax;
+	out.max_list_entries = to_le(kListEntriesMax);
 	out.counter_count = to_le<uint32_t>(OHCA_COUNTER_COUNT);
 	return kAccepted;
 }

@@ -25,6 +25,7 @@ struct Command {
 	uint32_t input_size = 0;
 	uint32_t output_size = 0;
 	CommandResult (*execute)(Function &, const Mailbox &input, Mailbox &output) = nullptr;
+	bool irreversible = false; // must not be done if its output cannot be delivered
 	uint16_t undo = 0; // opcode that destroys what was created, if the output cannot be delivered
 };
 
@@ -48,7 +49,7 @@ template <typename In, typename Out, CommandResult (*kExecute)(Function &, const
 constexpr Command command(uint16_t undo = 0)
 {
 	static_assert(size_of<In> <= OHCA_CMD_MAILBOX_SIZE_MAX && size_of<Out> <= OHCA_CMD_MAILBOX_SIZE_MAX);
-	return {size_of<In>, size_of<Out>, call<In, Out, kExecute>, undo};
+	return {size_of<In>, size_of<Out>, call<In, Out, kExecute>, false, undo};
 }
 
 constexpr size_t kOpcodeCount = OHCA_CMD_MODIFY_MKEY + 1;
@@ -71,6 +72,9 @@ constexpr std::array<Command, kOpcodeCount> make_table()
 	t[OHCA_CMD_CREATE_MKEY] = command<struct ohca_cmd_create_mkey_in, struct ohca_cmd_create_mkey_out,
 					  create_mkey>(OHCA_CMD_DESTROY_MKEY);
 	t[OHCA_CMD_DESTROY_MKEY] = command<Handle, NoData, destroy_mkey>();
+	t[OHCA_CMD_MODIFY_MKEY] =
+		command<struct ohca_cmd_modify_mkey_in, struct ohca_cmd_create_mkey_out, modify_mkey>();
+	t[OHCA_CMD_MODIFY_MKEY].irreversible = true;
 	t[OHCA_CMD_CREATE_CQ] = command<struct ohca_cmd_create_cq_in, Handle, create_cq>(OHCA_CMD_DESTROY_CQ);
 	t[OHCA_CMD_DESTROY_CQ] = command<Handle, NoData, destroy_cq>();
 	t[OHCA_CMD_CREATE_QP] = command<struct ohca_cmd_create_qp_in, struct ohca_cmd_create_qp_out,
@@ -115,6 +119,12 @@ void undo(Function &function, uint16_t opcode, const Mailbox &output)
 	kCommands[opcode].execute(function, input, unused);
 }
 
+// Leaves the bytes as they are.
+bool is_writable(DmaSpace &dma, uint64_t address, std::span<std::byte> scratch)
+{
+	return dma.read(address, scratch) && dma.write(address, scratch);
+}
+
 CommandResult execute(Function &function, const struct ohca_cmd_entry &entry)
 {
 	uint32_t depth = uint32_t{1} << function.state().cmdq_log_depth;
@@ -131,9 +141,12 @@ CommandResult execute(Function &function, const struct ohca_cmd_entry &entry)
 		return {OHCA_CMD_STATUS_BAD_LENGTH, OHCA_CMD_DETAIL_LENGTH};
 
 	Mailbox input;
-	Mailbox output;
 	DmaSpace &dma = function.memory().dma();
 	if (!dma.read(from_le(entry.input_address), std::span(input).first(command.input_size)))
+		return {OHCA_CMD_STATUS_DMA_FAULT, OHCA_CMD_DETAIL_NONE};
+	Mailbox output;
+	if (command.irreversible &&
+	    !is_writable(dma, from_le(entry.output_address), std::span(output).first(command.output_size)))
 		return {OHCA_CMD_STATUS_DMA_FAULT, OHCA_CMD_DETAIL_NONE};
 	CommandResult result = command.execute(function, input, output);
 	if (result.ok() &&

@@ -3,13 +3,49 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <span>
 
 #include "core/endian.hh"
 #include "core/mem/context_memory.hh"
 
 namespace ohca::core {
 
-KeyCheck FunctionMemory::check_key(uint32_t key, uint32_t pd, uint64_t address, uint64_t length,
+namespace {
+
+KeyCheck check_range(const MkeyContext &mkey, uint64_t address, uint64_t length)
+{
+	uint64_t offset = address - mkey.start;
+	if (address < mkey.start || offset > mkey.length || length > mkey.length - offset)
+		return {nullptr, OHCA_VENDOR_ERROR_KEY_RANGE};
+	return {&mkey, 0};
+}
+
+// Keys with flags: what is not simply a region.
+KeyCheck check_special_key(const MkeyContext &mkey, KeyUser user, uint64_t address, uint64_t length, uint32_t access)
+{
+	if (mkey.flags & kMkeyFlagFree)
+		return {nullptr, OHCA_VENDOR_ERROR_KEY_STALE};
+	if (mkey.pd != user.pd)
+		return {nullptr, OHCA_VENDOR_ERROR_KEY_PD};
+	if (mkey.flags & kMkeyFlagWindow) {
+		if (user.qpn == 0)
+			return {nullptr, OHCA_VENDOR_ERROR_KEY_TYPE};
+		if (mkey.type == OHCA_MKEY_TYPE_WINDOW_2B && mkey.binding.qpn != user.qpn)
+			return {nullptr, OHCA_VENDOR_ERROR_KEY_QP};
+	}
+	if ((mkey.access & access) != access)
+		return {nullptr, OHCA_VENDOR_ERROR_KEY_ACCESS};
+	if (!(mkey.flags & OHCA_MKEY_LINEAR))
+		return check_range(mkey, address, length);
+	if (length && address + (length - 1) < address)
+		return {nullptr, OHCA_VENDOR_ERROR_KEY_RANGE};
+	return {&mkey, 0};
+}
+
+} // namespace
+
+KeyCheck FunctionMemory::check_key(uint32_t key, KeyUser user, uint64_t address, uint64_t length,
 				   uint32_t access) const
 {
 	if (key >> 8 >= context_.mkey_limit())
@@ -17,27 +53,29 @@ KeyCheck FunctionMemory::check_key(uint32_t key, uint32_t pd, uint64_t address, 
 	const MkeyContext *mkey = context_.mkey(key >> 8);
 	if (!mkey || mkey->consumer_key != (key & 0xff))
 		return {nullptr, OHCA_VENDOR_ERROR_KEY_STALE};
-	if (mkey->pd != pd)
+	if (mkey->flags)
+		return check_special_key(*mkey, user, address, length, access);
+	if (mkey->pd != user.pd)
 		return {nullptr, OHCA_VENDOR_ERROR_KEY_PD};
 	if ((mkey->access & access) != access)
 		return {nullptr, OHCA_VENDOR_ERROR_KEY_ACCESS};
-	if (mkey->flags & OHCA_MKEY_LINEAR) {
-		if (length && address + (length - 1) < address)
-			return {nullptr, OHCA_VENDOR_ERROR_KEY_RANGE};
-		return {mkey, 0};
-	}
-	uint64_t offset = address - mkey->start;
-	if (address < mkey->start || offset > mkey->length || length > mkey->length - offset)
-		return {nullptr, OHCA_VENDOR_ERROR_KEY_RANGE};
-	return {mkey, 0};
+	return check_range(*mkey, address, length);
 }
 
 FunctionMemory::BusRange FunctionMemory::bus_range(const MkeyContext &mkey, uint64_t address,
 						   uint64_t length) const
 {
+	uint64_t offset = address - mkey.start;
+	if (!mkey.flags)
+		return bus_range(mkey.pages, offset, length);
 	if (mkey.flags & OHCA_MKEY_LINEAR)
 		return {address, length};
-	return bus_range(mkey.pages, address - mkey.start, length);
+	if (mkey.flags & kMkeyFlagFree)
+		return {0, 0};
+	if (offset >= mkey.length)
+		return {0, 0};
+	const MkeyContext *region = context_.mkey(mkey.binding.region);
+	return bus_range(region->pages, mkey.binding.region_offset + offset, std::min(length, mkey.length - offset));
 }
 
 FunctionMemory::BusRange FunctionMemory::bus_range(const PageRange &pages, uint64_t offset,
@@ -49,6 +87,8 @@ FunctionMemory::BusRange FunctionMemory::bus_range(const PageRange &pages, uint6
 	uint64_t at = pages.first_page_offset + offset;
 	if (pages.contiguous)
 		return {pages.contiguous_address + at, length};
+	if (pages.log_page_size == 0)
+		return block_range(pages, offset, length);
 
 	uint64_t page_size = uint64_t{1} << pages.log_page_size;
 	uint64_t in_page = at & (page_size - 1);
@@ -60,6 +100,21 @@ FunctionMemory::BusRange FunctionMemory::bus_range(const PageRange &pages, uint6
 	for (uint64_t count = 1; available < length && addresses[page + count] == start + count * page_size; count++)
 		available += page_size;
 	return {start + in_page, std::min(length, available)};
+}
+
+FunctionMemory::BusRange FunctionMemory::block_range(const PageRange &pages, uint64_t offset, uint64_t length) const
+{
+	std::span blocks(reinterpret_cast<const BusBlock *>(context_.block(pages.addresses)), pages.page_count);
+	auto block = std::ranges::upper_bound(blocks, offset, {}, &BusBlock::end);
+	if (block == blocks.end())
+		return {0, 0};
+	uint64_t before = block == blocks.begin() ? 0 : std::prev(block)->end;
+	uint64_t start = block->address + (offset - before);
+	uint64_t available = block->end - offset;
+	for (auto next = block + 1; available < length && next != blocks.end() && next->address == start + available;
+	     next++)
+		available = next->end - offset;
+	return {start, std::min(length, available)};
 }
 
 bool FunctionMemory::read(const PageRange &pages, uint64_t offset, void *to, uint64_t length)

@@ -18,15 +18,31 @@ struct KeyCheck {
 	uint32_t vendor_error = 0;         // OHCA_VENDOR_ERROR_KEY_*: why
 };
 
+// For whom a key is checked.
+struct KeyUser {
+	uint32_t pd = 0;
+	uint32_t qpn = 0; // of the queue pair that a peer addresses; 0: local use
+};
+
 class FunctionMemory {
 public:
 	FunctionMemory(ContextMemory &context, DmaSpace &dma) : context_(context), dma_(dma) {}
 
-	// All checks of an lkey or rkey use: live index, consumer key, PD, every bit
-	// of `access` (OHCA_ACCESS_*; 0 for local read), [address, address + length) inside.
+	// All checks of the use of a key: index, consumer key, state, PD, queue pair (windows), every
+	// bit of `access` (OHCA_ACCESS_*; 0 for local read), [address, address + length) inside.
 	// length 0 needs no valid key (IBTA 10.6.3); callers skip the check then.
-	KeyCheck check_key(uint32_t key, uint32_t pd, uint64_t address, uint64_t length,
-			   uint32_t access) const;
+	KeyCheck check_key(uint32_t key, KeyUser user, uint64_t address, uint64_t length, uint32_t access) const;
+	// As an lkey: windows have none (IBTA 10.6.7.2).
+	KeyCheck check_key(uint32_t key, uint32_t pd, uint64_t address, uint64_t length, uint32_t access) const
+	{
+		return check_key(key, KeyUser{pd, 0}, address, length, access);
+	}
+	// As an rkey of a request that has come to `qp`.
+	KeyCheck check_remote_key(uint32_t key, const QpContext &qp, uint64_t address, uint64_t length,
+				  uint32_t access) const
+	{
+		return check_key(key, KeyUser{qp.pd, qp.qpn}, address, length, access);
+	}
 
 	// Bus address of a byte of the key's address space, and how many bytes follow contiguously.
 	struct BusRange {
@@ -52,6 +68,8 @@ public:
 	ContextMemory &context() { return context_; }
 
 private:
+	BusRange block_range(const PageRange &pages, uint64_t offset, uint64_t length) const;
+
 	ContextMemory &context_;
 	DmaSpace &dma_;
 };

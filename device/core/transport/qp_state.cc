@@ -2,6 +2,7 @@
 //
 // Queue pair states (IBTA 10.3.1). The command processor has checked that the
 // transition is legal and has stored the attributes.
+#include "core/mem/memory_window.hh"
 #include "core/transport/requester.hh"
 #include "core/transport/responder.hh"
 
@@ -92,6 +93,8 @@ void release_resources(Function &function, QpContext &qp)
 	ContextMemory &context = function.context();
 
 	free_window(function, qp);
+	// IBTA 10.6.7.2.2: windows of type 2B are bound to the queue pair, and end with it.
+	function.add_command_cost(release_windows(context, qp));
 	if (qp.responder.recv_sges != 0)
 		context.free_block(qp.responder.recv_sges, kReceiveSgeMax * sizeof(ohca_sge));
 	if (qp.responder.resources != 0)

@@ -16,7 +16,7 @@ void receive_atomic(Function &function, QpContext &qp, const Segment &segment)
 		refuse_invalid(function, qp, segment, OHCA_VENDOR_ERROR_ALIGNMENT);
 		return;
 	}
-	const KeyCheck check = function.memory().check_key(segment.rkey, qp.pd, segment.remote_address,
+	const KeyCheck check = function.memory().check_remote_key(segment.rkey, qp, segment.remote_address,
 							   sizeof(uint64_t), OHCA_ACCESS_REMOTE_ATOMIC);
 	if (check.mkey == nullptr) {
 		refuse_access(function, qp, segment, check.vendor_error);

@@ -27,8 +27,8 @@ void receive_read(Function &function, QpContext &qp, const Segment &segment)
 		return;
 	}
 	if (length > 0) {
-		const KeyCheck check = function.memory().check_key(
-			segment.rkey, qp.pd, segment.remote_address, length, OHCA_ACCESS_REMOTE_READ);
+		const KeyCheck check = function.memory().check_remote_key(
+			segment.rkey, qp, segment.remote_address, length, OHCA_ACCESS_REMOTE_READ);
 		if (check.mkey == nullptr) {
 			refuse_access(function, qp, segment, check.vendor_error);
 			return;
@@ -88,8 +88,9 @@ bool transmit_read_response(Function &function, QpContext &qp, ResponderResource
 		std::min(resource.length_or_original - offset, payload_max >> log_mtu << log_mtu);
 
 	if (length > 0) {
+		const KeyUser user = {pd_of_resource(function, qp, resource), qp.qpn};
 		const KeyCheck check = function.memory().check_key(
-			resource.rkey, pd_of_resource(function, qp, resource), resource.address + offset, length, OHCA_ACCESS_REMOTE_READ);
+			resource.rkey, user, resource.address + offset, length, OHCA_ACCESS_REMOTE_READ);
 		if (check.mkey == nullptr) { // deregistered since the request
 			refuse_read_response(function, qp, resource.respond_psn,
 					     {kAethNakRemoteAccess, 0, check.vendor_error,

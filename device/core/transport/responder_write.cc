@@ -36,7 +36,7 @@ bool is_target_length_valid(const Segment &segment, uint64_t remaining)
 // Empty writes need no valid key (IBTA 9.7.4.1).
 Delivery place(Function &function, QpContext &qp, const Segment &segment, const Target &target)
 {
-	const KeyCheck check = function.memory().check_key(target.rkey, qp.pd, target.address, target.remaining,
+	const KeyCheck check = function.memory().check_remote_key(target.rkey, qp, target.address, target.remaining,
 							   OHCA_ACCESS_REMOTE_WRITE);
 
 	if (check.mkey == nullptr) {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// Fast registration (IBTA 10.6.4.4): a key gets its page list by a work request.
+//
+// The room for the list is reserved when the key is created, so that nothing is
+// allocated when the list comes. A list of neighbours becomes one contiguous range.
+#pragma once
+
+#include <cstdint>
+
+#include <rdma/ohca_hw.h>
+
+#include "core/context.hh"
+
+namespace ohca::core {
+
+class Function;
+
+// Longest list of a key, entries. Reading one takes some 100 us, its room 1 MiB.
+constexpr uint32_t kListEntriesMax = 65536;
+
+// Room for `entry_max` entries. False: out of context memory.
+bool reserve_list(Function &function, MkeyContext &mkey, uint32_t entry_max);
+void free_list(Function &function, MkeyContext &mkey);
+
+// REG_MR: the free key whose index is that of `key` becomes valid, as `key`. Returns
+// OHCA_VENDOR_ERROR_NONE, or why nothing has happened.
+uint32_t register_list(Function &function, uint32_t pd, uint32_t key, const struct ohca_wqe_register &request);
+
+} // namespace ohca::core
