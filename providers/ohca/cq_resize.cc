@@ -12,6 +12,14 @@ using namespace ohca;
 
 namespace {
 
+// The slots before consumer are next written in the second pass over the new ring, so zero
+// is not what "not written yet" looks like there.
+void mark_unwritten(ohca_cqe *ring, Index consumer, std::uint32_t depth)
+{
+	for (Index index = consumer; index - consumer < depth; ++index)
+		ring[slot_of(index, depth - 1)].owner = phase_of(index, depth) ^ OHCA_CQE_PHASE;
+}
+
 // Puts the queue into `fresh`.  The device copies the CQEs and says which value of arm
 // fired last; the rest of the record is ours.  Call with the lock held.
 int move_to(CompletionQueue &cq, Buffer &fresh, std::uint32_t depth)
@@ -19,6 +27,8 @@ int move_to(CompletionQueue &cq, Buffer &fresh, std::uint32_t depth)
 	auto *record = reinterpret_cast<ohca_cq_record *>(fresh.data());
 	record->consumer = cq.consumer;
 	record->arm = cq.arm;
+	auto *ring = reinterpret_cast<ohca_cqe *>(fresh.data() + OHCA_CQ_RING_OFFSET);
+	mark_unwritten(ring, cq.consumer, depth);
 	ohca_resize_cq_req request{};
 	request.buffer_address = reinterpret_cast<std::uintptr_t>(fresh.data());
 	request.buffer_length = fresh.size();
@@ -27,7 +37,7 @@ int move_to(CompletionQueue &cq, Buffer &fresh, std::uint32_t depth)
 		return error;
 	cq.buffer.swap(fresh);
 	cq.record = record;
-	cq.ring = reinterpret_cast<ohca_cqe *>(cq.buffer.data() + OHCA_CQ_RING_OFFSET);
+	cq.ring = ring;
 	cq.mask = depth - 1;
 	cq.depth = depth;
 	cq.verbs.cq.cqe = static_cast<int>(depth);

@@ -16,6 +16,8 @@ namespace ohca {
 namespace {
 
 constexpr std::uint32_t kConsumerKeyMask = 0xff;
+// What a window can allow.  IBV_ACCESS_LOCAL_WRITE, which other providers take too, says
+// nothing here: there is no local access through a window.
 constexpr unsigned int kAccess = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
 				 IBV_ACCESS_ZERO_BASED | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
 static_assert(IBV_ACCESS_REMOTE_WRITE == OHCA_ACCESS_REMOTE_WRITE && IBV_ACCESS_REMOTE_READ == OHCA_ACCESS_REMOTE_READ &&
@@ -28,13 +30,13 @@ static_assert(IBV_ACCESS_REMOTE_WRITE == OHCA_ACCESS_REMOTE_WRITE && IBV_ACCESS_
 int write_bind(std::byte *wqe, std::uint8_t flags, const ibv_mw &window, std::uint32_t key,
 	       const ibv_mw_bind_info &info)
 {
-	if (info.mw_access_flags & ~kAccess || (info.length && !info.mr))
+	if (info.mw_access_flags & ~(kAccess | IBV_ACCESS_LOCAL_WRITE) || (info.length && !info.mr))
 		return EINVAL;
 	ohca_wqe_bind bind{};
 	bind.address = info.addr;
 	bind.length = info.length;
 	bind.lkey = info.mr ? info.mr->lkey : 0;
-	bind.access = info.mw_access_flags;
+	bind.access = info.mw_access_flags & kAccess;
 	write_operands(wqe, {.rkey = (window.rkey & ~kConsumerKeyMask) | (key & kConsumerKeyMask)});
 	store_at(wqe + sizeof(ohca_sq_wqe), bind);
 	write_control(wqe, OHCA_WR_BIND_MW, flags, 0);
@@ -49,7 +51,9 @@ int ohca_bind_mw(ibv_qp *ibv_qp, ibv_mw *window, ibv_mw_bind *bind)
 {
 	QueuePair &qp = QueuePair::of(ibv_qp);
 	WorkQueue &sq = qp.sq;
-	if (window->type != IBV_MW_TYPE_1 || !qp.may_post(IBV_WR_BIND_MW))
+	// Only windows of type 2 can be zero based.
+	if (window->type != IBV_MW_TYPE_1 || !qp.may_post(IBV_WR_BIND_MW) ||
+	    bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
 		return EINVAL;
 	LockGuard guard(sq.lock);
 	if (qp.doorbell.has_device_failed())

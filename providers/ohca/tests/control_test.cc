@@ -269,6 +269,8 @@ TEST_F(DomainTest, ObjectsOfAThreadDomainTakeNoLock)
 		lock->lock(); // would hang
 		lock->unlock();
 	}
+	EXPECT_EQ(fake_kernel.qp_request.comp_mask, unsigned{OHCA_CREATE_QP_UAR});
+	EXPECT_EQ(fake_kernel.qp_request.uar_index, kUarIndex);
 	EXPECT_EQ(ohca_dealloc_td(td), EBUSY);
 	EXPECT_EQ(ohca_dealloc_pd(parent), EBUSY);
 	EXPECT_EQ(ohca_dealloc_pd(pd_), EBUSY);
@@ -277,6 +279,43 @@ TEST_F(DomainTest, ObjectsOfAThreadDomainTakeNoLock)
 	EXPECT_EQ(ohca_destroy_qp(qp), 0);
 	EXPECT_EQ(ohca_dealloc_pd(parent), 0);
 	EXPECT_EQ(ohca_dealloc_td(td), 0);
+}
+
+TEST_F(DomainTest, QueuePairRingsInThePageOfItsThreadDomain)
+{
+	ibv_td_init_attr td_attr{};
+	ibv_td *td = ohca_alloc_td(context(), &td_attr);
+	ibv_pd *parent = create_parent(td, nullptr);
+	ibv_qp *qp = try_qp([&](auto &a) { a.pd = parent; });
+	ASSERT_EQ(set_state(qp, IBV_QPS_RTS), 0);
+	ibv_send_wr wr = write_wr(1, nullptr), *bad;
+	wr.num_sge = 0;
+	ASSERT_EQ(ohca_post_send(qp, &wr, &bad), 0);
+	EXPECT_EQ(fake_kernel.second_uar.summary, 2u); // slot 70
+	EXPECT_EQ(fake_kernel.second_uar.notify[1], 1u << 6);
+	EXPECT_EQ(uar().summary, 0u);
+	fake_kernel.second_uar.device_state = OHCA_UAR_DEVICE_FAILED;
+	EXPECT_EQ(ohca_post_send(qp, &wr, &bad), EIO);
+	EXPECT_EQ(ohca_destroy_qp(qp), 0);
+	EXPECT_EQ(ohca_dealloc_pd(parent), 0);
+	EXPECT_EQ(ohca_dealloc_td(td), 0);
+}
+
+TEST_F(DomainTest, ThreadDomainWithoutAPageSharesTheContexts)
+{
+	ibv_td_init_attr td_attr{};
+	fake_kernel.error = ENOMEM;
+	ibv_td *td = ohca_alloc_td(context(), &td_attr);
+	ASSERT_NE(td, nullptr);
+	ibv_pd *parent = create_parent(td, nullptr);
+	ibv_qp *qp = try_qp([&](auto &a) { a.pd = parent; });
+	EXPECT_EQ(fake_kernel.qp_request.comp_mask, 0u);
+	EXPECT_EQ(ohca_destroy_qp(qp), 0);
+	EXPECT_EQ(ohca_dealloc_pd(parent), 0);
+	EXPECT_EQ(ohca_dealloc_td(td), 0);
+	fake_kernel.error = EIO;
+	EXPECT_EQ(ohca_alloc_td(context(), &td_attr), nullptr);
+	EXPECT_EQ(errno, EIO);
 }
 
 TEST_F(DomainTest, SingleThreadedCqTakesNoLock)
