@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* User contexts: a UAR page of one's own, and the ways to map it and the kick page. */
-
-#include <linux/slab.h>
+/* User contexts: a UAR page of one's own, and the kick page. */
 
 #include <rdma/uverbs_ioctl.h>
 
@@ -33,29 +31,9 @@ int ohca_udata_request(struct ib_device *ibdev, struct ib_udata *udata, void *re
 	return ib_copy_from_udata(request, udata, min(size, udata->inlen));
 }
 
-static struct ohca_mmap_entry *ohca_mmap_entry_insert(struct ohca_ucontext *ucontext,
-						      phys_addr_t phys, size_t size, bool kick)
-{
-	struct ohca_mmap_entry *entry = kzalloc(sizeof(*entry), GFP_KERNEL);
-	int ret;
-
-	if (!entry)
-		return ERR_PTR(-ENOMEM);
-	entry->phys = phys;
-	entry->kick = kick;
-	ret = rdma_user_mmap_entry_insert(&ucontext->ibucontext, &entry->rdma_entry, size);
-	if (ret) {
-		kfree(entry);
-		return ERR_PTR(ret);
-	}
-	return entry;
-}
-
 static int ohca_create_mmap_entries(struct ohca_dev *dev, struct ohca_ucontext *ucontext)
 {
-	phys_addr_t uar = dev->bus.uar_phys + (phys_addr_t)ucontext->uar_index * OHCA_UAR_SIZE;
-
-	ucontext->uar_entry = ohca_mmap_entry_insert(ucontext, uar, OHCA_UAR_SIZE, false);
+	ucontext->uar_entry = ohca_mmap_uar(ucontext, ucontext->uar_index);
 	if (IS_ERR(ucontext->uar_entry))
 		return PTR_ERR(ucontext->uar_entry);
 	ucontext->kick_entry = ohca_mmap_entry_insert(ucontext, dev->bus.kick_phys, PAGE_SIZE,
@@ -71,41 +49,6 @@ static void ohca_remove_mmap_entries(struct ohca_ucontext *ucontext)
 {
 	rdma_user_mmap_entry_remove(&ucontext->kick_entry->rdma_entry);
 	rdma_user_mmap_entry_remove(&ucontext->uar_entry->rdma_entry);
-}
-
-static int ohca_create_uar(struct ohca_dev *dev, u32 *index)
-{
-	struct ohca_uar *uar;
-	int ret;
-
-	ret = ohca_cmd_create_uar(dev, index);
-	if (ret)
-		return ret;
-	/* 0 is the kernel's, and an application must get only what is its own. */
-	if (!*index || *index >= dev->bus.uar_count) {
-		dev_err_ratelimited(ohca_device(dev), "device handed out UAR %u of %u\n", *index,
-				    dev->bus.uar_count);
-		ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_UAR, *index);
-		return -EIO;
-	}
-	uar = &dev->bus.uars[*index];
-	WRITE_ONCE(uar->device_state, cpu_to_le32(OHCA_UAR_DEVICE_RUNNING));
-	ret = xa_insert(&dev->uars, *index, uar, GFP_KERNEL);
-	if (ret == -EBUSY) {
-		dev_err_ratelimited(ohca_device(dev), "device handed out UAR %u twice\n", *index);
-		return -EIO;
-	}
-	if (ret)
-		ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_UAR, *index);
-	else if (ohca_failed(dev)) /* perhaps before the page was in the list */
-		ohca_mark_uars_failed(dev);
-	return ret;
-}
-
-static void ohca_destroy_uar(struct ohca_dev *dev, u32 index)
-{
-	xa_erase(&dev->uars, index);
-	ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_UAR, index);
 }
 
 static int ohca_alloc_ucontext_respond(struct ohca_dev *dev, struct ohca_ucontext *ucontext,
@@ -147,6 +90,8 @@ int ohca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata)
 		ibdev_dbg(&dev->ibdev, "comp_mask or reserved field set\n");
 		return -EINVAL;
 	}
+	mutex_init(&ucontext->uar_lock);
+	INIT_LIST_HEAD(&ucontext->uars);
 	ret = ohca_create_uar(dev, &ucontext->uar_index);
 	if (ret)
 		return ret;
@@ -173,52 +118,7 @@ void ohca_dealloc_ucontext(struct ib_ucontext *ibucontext)
 	ohca_destroy_uar(to_ohca_dev(ibucontext->device), ucontext->uar_index);
 }
 
-int ohca_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma)
-{
-	struct ohca_dev *dev = to_ohca_dev(ibucontext->device);
-	struct rdma_user_mmap_entry *rdma_entry;
-	struct ohca_mmap_entry *entry;
-	pgprot_t prot;
-	int ret;
-
-	if (vma->vm_flags & VM_EXEC)
-		return -EPERM;
-	vm_flags_clear(vma, VM_MAYEXEC);
-
-	rdma_entry = rdma_user_mmap_entry_get(ibucontext, vma);
-	if (!rdma_entry) {
-		ibdev_dbg(&dev->ibdev, "no mapping of this size at page offset %#lx\n",
-			  vma->vm_pgoff);
-		return -EINVAL;
-	}
-	entry = container_of(rdma_entry, struct ohca_mmap_entry, rdma_entry);
-	prot = entry->kick ? pgprot_noncached(vma->vm_page_prot) :
-			     dev->bus.uar_pgprot(vma->vm_page_prot);
-	ret = rdma_user_mmap_io(ibucontext, vma, PHYS_PFN(entry->phys),
-				rdma_entry->npages * PAGE_SIZE, prot, rdma_entry);
-	rdma_user_mmap_entry_put(rdma_entry);
-	return ret;
-}
-
-void ohca_mmap_free(struct rdma_user_mmap_entry *rdma_entry)
-{
-	kfree(container_of(rdma_entry, struct ohca_mmap_entry, rdma_entry));
-}
-
 /* ib_core zaps the mappings; that this is here tells it that it may. */
 void ohca_disassociate_ucontext(struct ib_ucontext *ibucontext)
 {
-}
-
-/* Tell those who poll without system calls. */
-void ohca_mark_uars_failed(struct ohca_dev *dev)
-{
-	struct ohca_uar *uar;
-	unsigned long index;
-
-	WRITE_ONCE(dev->bus.uars[0].device_state, cpu_to_le32(OHCA_UAR_DEVICE_FAILED));
-	xa_lock(&dev->uars);
-	xa_for_each(&dev->uars, index, uar)
-		WRITE_ONCE(uar->device_state, cpu_to_le32(OHCA_UAR_DEVICE_FAILED));
-	xa_unlock(&dev->uars);
 }

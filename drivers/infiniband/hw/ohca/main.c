@@ -128,6 +128,8 @@ static int ohca_register(struct ohca_dev *dev, const char *name)
 	addrconf_addr_eui48((u8 *)&ibdev->node_guid, dev->mac);
 	strscpy(ibdev->node_desc, "ohca", sizeof(ibdev->node_desc));
 	ib_set_device_ops(ibdev, &ohca_device_ops);
+	if (IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS))
+		ibdev->driver_def = ohca_uapi_defs;
 
 	ret = ohca_netdev_register(dev);
 	if (ret)

@@ -15,6 +15,7 @@
 
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include <rdma/ohca-abi.h>
 #include <rdma/ohca_hw.h>
@@ -46,6 +47,7 @@ enum ohca_state {
 };
 
 struct ohca_dev;
+struct ohca_uar_object;
 
 /**
  * struct ohca_bus - what the bus file (pci.c) provides
@@ -155,6 +157,7 @@ struct ohca_mmap_entry {
 	struct rdma_user_mmap_entry rdma_entry;
 	phys_addr_t phys;
 	bool kick;
+	u32 owned_uar;		/* goes back to the device with the entry; or 0 */
 };
 
 struct ohca_ucontext {
@@ -162,6 +165,8 @@ struct ohca_ucontext {
 	u32 uar_index;
 	struct ohca_mmap_entry *uar_entry;
 	struct ohca_mmap_entry *kick_entry;
+	struct mutex uar_lock;		/* below, and who uses them */
+	struct list_head uars;		/* further pages, struct ohca_uar_object */
 };
 
 struct ohca_pd {
@@ -238,6 +243,7 @@ struct ohca_qp {
 	struct mutex mutex;		/* modify, query */
 	refcount_t refs;
 	struct completion unused;
+	struct ohca_uar_object *uar;	/* NULL: the context's or the kernel's own page */
 	u32 uar_index;
 	u32 uar_slot;
 	u32 dest_qpn;
@@ -331,12 +337,24 @@ int ohca_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 /* ctx.c */
 int ohca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata);
 void ohca_dealloc_ucontext(struct ib_ucontext *ibucontext);
-int ohca_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma);
-void ohca_mmap_free(struct rdma_user_mmap_entry *rdma_entry);
 void ohca_disassociate_ucontext(struct ib_ucontext *ibucontext);
-void ohca_mark_uars_failed(struct ohca_dev *dev);
 int ohca_udata_request(struct ib_device *ibdev, struct ib_udata *udata, void *request,
 		       size_t minimum, size_t size);
+
+/* mmap.c */
+struct ohca_mmap_entry *ohca_mmap_entry_insert(struct ohca_ucontext *ucontext, phys_addr_t phys,
+					       size_t size, bool kick);
+int ohca_mmap(struct ib_ucontext *ibucontext, struct vm_area_struct *vma);
+void ohca_mmap_free(struct rdma_user_mmap_entry *rdma_entry);
+
+/* uar.c */
+extern const struct uapi_definition ohca_uapi_defs[];
+int ohca_create_uar(struct ohca_dev *dev, u32 *index);
+void ohca_destroy_uar(struct ohca_dev *dev, u32 index);
+void ohca_mark_uars_failed(struct ohca_dev *dev);
+struct ohca_mmap_entry *ohca_mmap_uar(struct ohca_ucontext *ucontext, u32 index);
+int ohca_use_uar(struct ohca_ucontext *ucontext, u32 index, struct ohca_uar_object **uar);
+void ohca_unuse_uar(struct ohca_uar_object *object);
 
 /* pd.c */
 int ohca_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);

@@ -319,8 +319,8 @@ static int ohca_qp_check_request(struct ohca_dev *dev, struct ohca_qp *qp,
 	u32 send = ohca_send_size(qp->ibqp.qp_type, cap);
 	u32 recv = sizeof(struct ohca_rq_wqe) + cap->max_recv_sge * sizeof(struct ohca_sge);
 
-	if (req->comp_mask) {
-		ibdev_dbg(&dev->ibdev, "comp_mask %#x set\n", req->comp_mask);
+	if (req->comp_mask & ~OHCA_CREATE_QP_UAR || req->reserved_120) {
+		ibdev_dbg(&dev->ibdev, "comp_mask %#x or reserved field set\n", req->comp_mask);
 		return -EINVAL;
 	}
 	if (!PAGE_ALIGNED(req->buffer_address) || req->buffer_length < OHCA_RECORD_SIZE) {
@@ -376,6 +376,23 @@ static int ohca_qp_pin_user(struct ohca_dev *dev, struct ohca_qp *qp,
 	return ret;
 }
 
+/* The context's own page, or the one of the request. */
+static int ohca_qp_choose_uar(struct ohca_dev *dev, struct ohca_ucontext *ucontext,
+			      struct ohca_qp *qp, const struct ohca_create_qp_req *req)
+{
+	int ret;
+
+	qp->uar_index = ucontext->uar_index;
+	if (!(req->comp_mask & OHCA_CREATE_QP_UAR))
+		return 0;
+	ret = ohca_use_uar(ucontext, req->uar_index, &qp->uar);
+	if (ret)
+		ibdev_dbg(&dev->ibdev, "UAR %u is not one of this context\n", req->uar_index);
+	else
+		qp->uar_index = req->uar_index;
+	return ret;
+}
+
 static int ohca_create_user_qp(struct ohca_dev *dev, struct ohca_qp *qp,
 			       struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
@@ -393,7 +410,9 @@ static int ohca_create_user_qp(struct ohca_dev *dev, struct ohca_qp *qp,
 	if (ret)
 		return ret;
 	qp->user = true;
-	qp->uar_index = ucontext->uar_index;
+	ret = ohca_qp_choose_uar(dev, ucontext, qp, &req);
+	if (ret)
+		return ret;
 	ret = ohca_qp_pin_user(dev, qp, attr, &req);
 	if (ret)
 		goto err_umem;
@@ -414,6 +433,7 @@ err_destroy:
 	ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
 err_umem:
 	ib_umem_release(qp->umem);
+	ohca_unuse_uar(qp->uar);
 	return ret;
 }
 
@@ -451,6 +471,7 @@ int ohca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	ohca_qp_unpublish(dev, qp);
 	if (qp->user) {
 		ib_umem_release(qp->umem);
+		ohca_unuse_uar(qp->uar);
 	} else {
 		ohca_qp_detach(qp);
 		ohca_qp_free_rings(dev, qp);
