@@ -106,6 +106,24 @@ int ohca_cmd_query_counters(struct ohca_dev *dev, __le64 *counters, u32 count)
 			     count * sizeof(*counters));
 }
 
+/*
+ * Any context.  0: @done will be called once, with @dev in cmd->context, and
+ * until then @cmd and @counters belong to the command queue.
+ */
+int ohca_cmd_query_counters_async(struct ohca_dev *dev, struct ohca_cmd *cmd, __le64 *counters,
+				  u32 count, void (*done)(struct ohca_cmd *cmd))
+{
+	*cmd = (struct ohca_cmd) {
+		.opcode = OHCA_CMD_QUERY_COUNTERS,
+		.flags = OHCA_CMD_NOWAIT,
+		.out = counters,
+		.out_length = count * sizeof(*counters),
+		.done = done,
+		.context = dev,
+	};
+	return ohca_cmdq_submit(dev, cmd);
+}
+
 int ohca_cmd_set_port(struct ohca_dev *dev, bool active, u32 max_mtu)
 {
 	struct ohca_cmd_set_port_in in = {

@@ -7,6 +7,7 @@
 
 #include <rdma/ohca_hw.h>
 
+struct ohca_cmd;
 struct ohca_dev;
 
 /* QUERY_DEVICE, in host order and clamped to what the driver can handle. */
@@ -105,12 +106,14 @@ struct ohca_set_gid_params {
 };
 
 /*
- * All of these sleep (or poll, while interrupts are not set up yet) and return
- * an errno of ohca-abi.h.
+ * All of these, save the asynchronous one, sleep (or poll, while interrupts are
+ * not set up yet) and return an errno of ohca-abi.h.
  */
 int ohca_cmd_query_device(struct ohca_dev *dev, struct ohca_caps *caps);
 int ohca_cmd_query_clock(struct ohca_dev *dev, u64 *clock_ns);
 int ohca_cmd_query_counters(struct ohca_dev *dev, __le64 *counters, u32 count);
+int ohca_cmd_query_counters_async(struct ohca_dev *dev, struct ohca_cmd *cmd, __le64 *counters,
+				  u32 count, void (*done)(struct ohca_cmd *cmd));
 int ohca_cmd_set_port(struct ohca_dev *dev, bool active, u32 max_mtu);
 int ohca_cmd_set_gid(struct ohca_dev *dev, const struct ohca_set_gid_params *params);
 int ohca_cmd_create_eq(struct ohca_dev *dev, const struct ohca_create_eq_params *params,

@@ -86,6 +86,7 @@ static const struct ib_device_ops ohca_device_ops = {
 	.poll_cq = ohca_poll_cq,
 	.post_recv = ohca_post_recv,
 	.post_send = ohca_post_send,
+	.process_mad = ohca_process_mad,
 	.query_ah = ohca_query_ah,
 	.query_device = ohca_query_device,
 	.query_pkey = ohca_query_pkey,
@@ -114,6 +115,8 @@ struct ohca_dev *ohca_alloc(struct device *parent)
 	atomic_set(&dev->next_consumer_key, 0);
 	ohca_health_init(dev);
 	ohca_port_init(dev);
+	ohca_counters_init(dev);
+	mutex_init(&dev->pma.lock);
 	return dev;
 }
 

@@ -110,6 +110,40 @@ struct ohca_port {
 	struct mutex lock;	/* active, mtu */
 	bool active;
 	enum ib_mtu mtu;
+	u32 down_count;		/* how often it has gone down */
+};
+
+/* A copy of the device's counters, see counters.c. */
+struct ohca_counters {
+	spinlock_t lock;	/* values, refreshed, valid; starting */
+	bool pending;		/* cmd is under way */
+	bool valid;
+	unsigned long refreshed;	/* jiffies */
+	u64 values[OHCA_COUNTER_COUNT];
+	__le64 raw[OHCA_CMDQ_OUTPUT_SIZE / sizeof(__le64)];
+	struct ohca_cmd cmd;
+};
+
+enum ohca_pma_counter {
+	OHCA_PMA_XMIT_DATA,
+	OHCA_PMA_RCV_DATA,
+	OHCA_PMA_XMIT_PACKETS,
+	OHCA_PMA_RCV_PACKETS,
+	OHCA_PMA_RCV_ERRORS,
+	OHCA_PMA_LINK_DOWNED,
+	OHCA_PMA_COUNT
+};
+
+enum ohca_pma_set {
+	OHCA_PMA_COUNTERS,
+	OHCA_PMA_EXTENDED,
+	OHCA_PMA_SET_COUNT
+};
+
+/* Performance management: what the counters were when they were set. */
+struct ohca_pma {
+	struct mutex lock;
+	u64 base[OHCA_PMA_SET_COUNT][OHCA_PMA_COUNT];
 };
 
 struct ohca_dev {
@@ -151,6 +185,8 @@ struct ohca_dev {
 
 	struct ohca_port port;
 	struct ohca_netdev netdev;
+	struct ohca_counters counters;
+	struct ohca_pma pma;
 };
 
 struct ohca_mmap_entry {
@@ -435,7 +471,17 @@ u32 ohca_gid_count(struct ohca_dev *dev);
 int ohca_netdev_register(struct ohca_dev *dev);
 void ohca_netdev_unregister(struct ohca_dev *dev);
 
+/* counters.c */
+void ohca_counters_init(struct ohca_dev *dev);
+void ohca_counters_read(struct ohca_dev *dev, u64 *values);
+
+/* pma.c */
+int ohca_process_mad(struct ib_device *ibdev, int flags, u32 port_num, const struct ib_wc *wc,
+		     const struct ib_grh *grh, const struct ib_mad *in, struct ib_mad *out,
+		     size_t *out_size, u16 *out_pkey_index);
+
 /* stats.c */
+u32 ohca_counter_count(struct ohca_dev *dev);
 struct rdma_hw_stats *ohca_alloc_hw_port_stats(struct ib_device *ibdev, u32 port_num);
 int ohca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port_num,
 		      int index);

@@ -39,6 +39,8 @@ static void ohca_port_work(struct work_struct *work)
 	if (active != was_active || mtu != port->mtu) {
 		WRITE_ONCE(port->mtu, mtu);
 		WRITE_ONCE(port->active, active);
+		if (was_active && !active)
+			WRITE_ONCE(port->down_count, port->down_count + 1);
 		/* Of a failed device the users are told all the same. */
 		if (!ohca_failed(dev) &&
 		    ohca_cmd_set_port(dev, active, ib_mtu_enum_to_int(mtu)))
@@ -76,7 +78,10 @@ int ohca_query_port(struct ib_device *ibdev, u32 port_num, struct ib_port_attr *
 {
 	struct ohca_dev *dev = to_ohca_dev(ibdev);
 	bool active = ohca_port_active(dev);
+	u64 counters[OHCA_COUNTER_COUNT];
 
+	ohca_counters_read(dev, counters);
+	attr->qkey_viol_cntr = min_t(u64, counters[OHCA_COUNTER_QKEY_VIOLATIONS], U16_MAX);
 	attr->state = active ? IB_PORT_ACTIVE : IB_PORT_DOWN;
 	attr->phys_state = active ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
 	attr->max_mtu = IB_MTU_4096;

@@ -40,7 +40,7 @@ static const struct rdma_stat_desc ohca_counter_descs[] = {
 static_assert(ARRAY_SIZE(ohca_counter_descs) == OHCA_COUNTER_COUNT);
 
 /* An older device has fewer. */
-static u32 ohca_counter_count(struct ohca_dev *dev)
+u32 ohca_counter_count(struct ohca_dev *dev)
 {
 	return min_t(u32, dev->caps.counter_count, OHCA_COUNTER_COUNT);
 }
