@@ -6,6 +6,9 @@
 /* While interrupts are not set up the device has nothing else to do either. */
 #define OHCA_CMD_POLL_TIMEOUT_MS	10000
 
+/* A list of that many blocks is 1 MiB of contiguous memory. */
+#define OHCA_LIST_ENTRIES_MAX		65536
+
 static int ohca_cmd_exec(struct ohca_dev *dev, u16 opcode, const void *in, u32 in_length,
 			 void *out, u32 out_length)
 {
@@ -43,7 +46,8 @@ static void ohca_parse_caps(const struct ohca_cmd_query_device_out *out, struct 
 	caps->max_xrcd = min_t(u32, le32_to_cpu(out->max_xrcd), INT_MAX);
 	caps->max_multicast_groups = min_t(u32, le32_to_cpu(out->max_multicast_groups), INT_MAX);
 	caps->max_multicast_qps = min_t(u32, le32_to_cpu(out->max_multicast_qps), INT_MAX);
-	caps->max_list_entries = min_t(u32, le32_to_cpu(out->max_list_entries), INT_MAX);
+	caps->max_list_entries = min_t(u32, le32_to_cpu(out->max_list_entries),
+				       OHCA_LIST_ENTRIES_MAX);
 	caps->max_eq = le32_to_cpu(out->max_eq);
 	caps->max_uar = le32_to_cpu(out->max_uar);
 	caps->max_gid = le32_to_cpu(out->max_gid);
@@ -147,6 +151,22 @@ int ohca_cmd_set_gid(struct ohca_dev *dev, const struct ohca_set_gid_params *par
 	return ohca_cmd_exec(dev, OHCA_CMD_SET_GID, &in, sizeof(in), NULL, 0);
 }
 
+/*
+ * A command that puts memory in another's place.  Without an answer either may
+ * be in use, and the caller can only keep one: so the device has to go.
+ */
+static int ohca_cmd_replace(struct ohca_dev *dev, u16 opcode, const void *in, u32 in_length,
+			    void *out, u32 out_length)
+{
+	int ret = ohca_cmd_exec(dev, opcode, in, in_length, out, out_length);
+
+	if (ret == -EIO) {
+		ohca_fail(dev, "no answer to a command that replaces memory");
+		ohca_wait_quiesced(dev);
+	}
+	return ret;
+}
+
 /* A CREATE whose output is a handle and nothing else. */
 static int ohca_cmd_create(struct ohca_dev *dev, u16 opcode, const void *in, u32 in_length,
 			   u32 *handle)
@@ -183,26 +203,111 @@ int ohca_cmd_create_pd(struct ohca_dev *dev, u32 *pdn)
 	return ohca_cmd_create(dev, OHCA_CMD_CREATE_PD, NULL, 0, pdn);
 }
 
-int ohca_cmd_create_mkey(struct ohca_dev *dev, const struct ohca_create_mkey_params *params,
-			 u32 *key)
+static void ohca_fill_mkey(const struct ohca_create_mkey_params *params,
+			   struct ohca_cmd_create_mkey_in *in)
 {
-	struct ohca_cmd_create_mkey_in in = {
+	*in = (struct ohca_cmd_create_mkey_in) {
 		.start = cpu_to_le64(params->start),
 		.length = cpu_to_le64(params->length),
 		.pd = cpu_to_le32(params->pdn),
 		.access = cpu_to_le32(params->access),
 		.flags = params->flags,
 		.consumer_key = params->consumer_key,
+		.type = params->type,
+		.list_entry_max = cpu_to_le32(params->list_entry_max),
 	};
+	if (params->pages)
+		in->pages = *params->pages;
+}
+
+int ohca_cmd_create_mkey(struct ohca_dev *dev, const struct ohca_create_mkey_params *params,
+			 u32 *key)
+{
 	struct ohca_cmd_create_mkey_out out;
+	struct ohca_cmd_create_mkey_in in;
 	int ret;
 
-	if (params->pages)
-		in.pages = *params->pages;
+	ohca_fill_mkey(params, &in);
 	ret = ohca_cmd_exec(dev, OHCA_CMD_CREATE_MKEY, &in, sizeof(in), &out, sizeof(out));
 	if (!ret)
 		*key = le32_to_cpu(out.key);
 	return ret;
+}
+
+/* @key: as it is, then as it is from now on. */
+int ohca_cmd_modify_mkey(struct ohca_dev *dev, const struct ohca_create_mkey_params *params,
+			 u32 mask, u32 *key)
+{
+	struct ohca_cmd_modify_mkey_in in = {
+		.key = cpu_to_le32(*key),
+		.mask = cpu_to_le32(mask),
+	};
+	struct ohca_cmd_create_mkey_out out;
+	int ret;
+
+	ohca_fill_mkey(params, &in.region);
+	ret = ohca_cmd_replace(dev, OHCA_CMD_MODIFY_MKEY, &in, sizeof(in), &out, sizeof(out));
+	if (!ret)
+		*key = le32_to_cpu(out.key);
+	return ret;
+}
+
+int ohca_cmd_create_xrcd(struct ohca_dev *dev, u32 *xrcdn)
+{
+	return ohca_cmd_create(dev, OHCA_CMD_CREATE_XRCD, NULL, 0, xrcdn);
+}
+
+int ohca_cmd_create_srq(struct ohca_dev *dev, const struct ohca_create_srq_params *params,
+			u32 *srqn)
+{
+	struct ohca_cmd_create_srq_in in = {
+		.pages = *params->pages,
+		.pd = cpu_to_le32(params->pdn),
+		.xrcd = cpu_to_le32(params->xrcdn),
+		.cq = cpu_to_le32(params->cqn),
+		.ring_offset = cpu_to_le32(params->ring_offset),
+		.log_depth = params->log_depth,
+		.log_stride = params->log_stride,
+		.limit = cpu_to_le32(params->limit),
+	};
+
+	return ohca_cmd_create(dev, OHCA_CMD_CREATE_SRQ, &in, sizeof(in), srqn);
+}
+
+int ohca_cmd_modify_srq(struct ohca_dev *dev, u32 srqn, u32 limit)
+{
+	struct ohca_cmd_modify_srq_in in = {
+		.srqn = cpu_to_le32(srqn),
+		.limit = cpu_to_le32(limit),
+	};
+
+	return ohca_cmd_exec(dev, OHCA_CMD_MODIFY_SRQ, &in, sizeof(in), NULL, 0);
+}
+
+int ohca_cmd_query_srq(struct ohca_dev *dev, u32 srqn, u32 *limit)
+{
+	struct ohca_cmd_handle in = {
+		.handle = cpu_to_le32(srqn),
+	};
+	struct ohca_cmd_query_srq_out out;
+	int ret;
+
+	ret = ohca_cmd_exec(dev, OHCA_CMD_QUERY_SRQ, &in, sizeof(in), &out, sizeof(out));
+	if (!ret)
+		*limit = le32_to_cpu(out.limit);
+	return ret;
+}
+
+int ohca_cmd_resize_srq(struct ohca_dev *dev, const struct ohca_resize_srq_params *params)
+{
+	struct ohca_cmd_resize_srq_in in = {
+		.pages = *params->pages,
+		.srqn = cpu_to_le32(params->srqn),
+		.ring_offset = cpu_to_le32(params->ring_offset),
+		.log_depth = params->log_depth,
+	};
+
+	return ohca_cmd_replace(dev, OHCA_CMD_RESIZE_SRQ, &in, sizeof(in), NULL, 0);
 }
 
 int ohca_cmd_create_cq(struct ohca_dev *dev, const struct ohca_create_cq_params *params,
@@ -218,11 +323,33 @@ int ohca_cmd_create_cq(struct ohca_dev *dev, const struct ohca_create_cq_params 
 	return ohca_cmd_create(dev, OHCA_CMD_CREATE_CQ, &in, sizeof(in), cqn);
 }
 
+int ohca_cmd_modify_cq(struct ohca_dev *dev, u32 cqn, u16 count, u16 period_us)
+{
+	struct ohca_cmd_modify_cq_in in = {
+		.cqn = cpu_to_le32(cqn),
+		.moderation_count = cpu_to_le16(count),
+		.moderation_period_us = cpu_to_le16(period_us),
+	};
+
+	return ohca_cmd_exec(dev, OHCA_CMD_MODIFY_CQ, &in, sizeof(in), NULL, 0);
+}
+
+int ohca_cmd_resize_cq(struct ohca_dev *dev, u32 cqn, const struct ohca_page_list *pages,
+		       u8 log_depth)
+{
+	struct ohca_cmd_resize_cq_in in = {
+		.pages = *pages,
+		.cqn = cpu_to_le32(cqn),
+		.log_depth = log_depth,
+	};
+
+	return ohca_cmd_replace(dev, OHCA_CMD_RESIZE_CQ, &in, sizeof(in), NULL, 0);
+}
+
 int ohca_cmd_create_qp(struct ohca_dev *dev, const struct ohca_create_qp_params *params,
 		       struct ohca_create_qp_result *result)
 {
 	struct ohca_cmd_create_qp_in in = {
-		.pages = *params->pages,
 		.pd = cpu_to_le32(params->pdn),
 		.send_cq = cpu_to_le32(params->send_cqn),
 		.recv_cq = cpu_to_le32(params->recv_cqn),
@@ -235,10 +362,14 @@ int ohca_cmd_create_qp(struct ohca_dev *dev, const struct ohca_create_qp_params 
 		.log_rq_depth = params->log_rq_depth,
 		.log_sq_stride = params->log_sq_stride,
 		.log_rq_stride = params->log_rq_stride,
+		.srq = cpu_to_le32(params->srqn),
+		.xrcd = cpu_to_le32(params->xrcdn),
 	};
 	struct ohca_cmd_create_qp_out out;
 	int ret;
 
+	if (params->pages)
+		in.pages = *params->pages;
 	ret = ohca_cmd_exec(dev, OHCA_CMD_CREATE_QP, &in, sizeof(in), &out, sizeof(out));
 	if (ret)
 		return ret;

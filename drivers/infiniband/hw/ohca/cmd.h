@@ -66,7 +66,9 @@ struct ohca_create_mkey_params {
 	u64 length;
 	u32 pdn;
 	u32 access;
+	u32 list_entry_max;
 	u8 flags;
+	u8 type;
 	u8 consumer_key;
 };
 
@@ -77,11 +79,31 @@ struct ohca_create_cq_params {
 	u8 flags;
 };
 
+struct ohca_create_srq_params {
+	const struct ohca_page_list *pages;
+	u32 pdn;
+	u32 xrcdn;		/* XRC SRQs; 0: basic */
+	u32 cqn;		/* likewise */
+	u32 ring_offset;
+	u32 limit;
+	u8 log_depth;
+	u8 log_stride;
+};
+
+struct ohca_resize_srq_params {
+	const struct ohca_page_list *pages;
+	u32 srqn;
+	u32 ring_offset;
+	u8 log_depth;
+};
+
 struct ohca_create_qp_params {
 	const struct ohca_page_list *pages;
 	u32 pdn;
 	u32 send_cqn;
 	u32 recv_cqn;
+	u32 srqn;		/* 0: a receive queue of its own */
+	u32 xrcdn;		/* XRC_TGT */
 	u32 uar;
 	u32 sq_offset;
 	u32 rq_offset;
@@ -122,8 +144,19 @@ int ohca_cmd_create_uar(struct ohca_dev *dev, u32 *index);
 int ohca_cmd_create_pd(struct ohca_dev *dev, u32 *pdn);
 int ohca_cmd_create_mkey(struct ohca_dev *dev, const struct ohca_create_mkey_params *params,
 			 u32 *key);
+int ohca_cmd_modify_mkey(struct ohca_dev *dev, const struct ohca_create_mkey_params *params,
+			 u32 mask, u32 *key);
+int ohca_cmd_create_xrcd(struct ohca_dev *dev, u32 *xrcdn);
+int ohca_cmd_create_srq(struct ohca_dev *dev, const struct ohca_create_srq_params *params,
+			u32 *srqn);
+int ohca_cmd_modify_srq(struct ohca_dev *dev, u32 srqn, u32 limit);
+int ohca_cmd_query_srq(struct ohca_dev *dev, u32 srqn, u32 *limit);
+int ohca_cmd_resize_srq(struct ohca_dev *dev, const struct ohca_resize_srq_params *params);
 int ohca_cmd_create_cq(struct ohca_dev *dev, const struct ohca_create_cq_params *params,
 		       u32 *cqn);
+int ohca_cmd_modify_cq(struct ohca_dev *dev, u32 cqn, u16 count, u16 period_us);
+int ohca_cmd_resize_cq(struct ohca_dev *dev, u32 cqn, const struct ohca_page_list *pages,
+		       u8 log_depth);
 int ohca_cmd_create_qp(struct ohca_dev *dev, const struct ohca_create_qp_params *params,
 		       struct ohca_create_qp_result *result);
 int ohca_cmd_modify_qp(struct ohca_dev *dev, const struct ohca_cmd_modify_qp_in *in);

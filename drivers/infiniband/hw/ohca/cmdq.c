@@ -102,6 +102,10 @@ static u16 ohca_undo_opcode(u16 opcode)
 		return OHCA_CMD_DESTROY_CQ;
 	case OHCA_CMD_CREATE_QP:
 		return OHCA_CMD_DESTROY_QP;
+	case OHCA_CMD_CREATE_SRQ:
+		return OHCA_CMD_DESTROY_SRQ;
+	case OHCA_CMD_CREATE_XRCD:
+		return OHCA_CMD_DESTROY_XRCD;
 	default:
 		return 0;
 	}
@@ -116,6 +120,8 @@ static bool ohca_is_destroy(u16 opcode)
 	case OHCA_CMD_DESTROY_MKEY:
 	case OHCA_CMD_DESTROY_CQ:
 	case OHCA_CMD_DESTROY_QP:
+	case OHCA_CMD_DESTROY_SRQ:
+	case OHCA_CMD_DESTROY_XRCD:
 		return true;
 	default:
 		return false;
