@@ -76,6 +76,7 @@ static int ohca_cq_issue_create(struct ohca_dev *dev, struct ohca_cq *cq,
 		.pages = pages,
 		.eq = dev->comp_eqs[cq->eq_index].handle,
 		.log_depth = cq->log_depth,
+		.flags = cq->flags,
 	};
 
 	return ohca_cmd_create_cq(dev, &params, &cq->cqn);
@@ -88,35 +89,25 @@ static int ohca_cq_pin_user(struct ohca_dev *dev, struct ohca_cq *cq,
 	struct ohca_page_list pages;
 	int ret;
 
-	cq->umem = ib_umem_get(&dev->ibdev, req->buffer_address, req->buffer_length,
-			       IB_ACCESS_LOCAL_WRITE);
-	if (IS_ERR(cq->umem)) {
-		ret = PTR_ERR(cq->umem);
-		cq->umem = NULL;
-		ibdev_dbg(&dev->ibdev, "CQ buffer not pinned: %d\n", ret);
-		return ret;
-	}
-	ret = ohca_page_list_from_umem(dev, cq->umem, &memory, &pages);
-	if (!ret)
-		ret = ohca_cq_issue_create(dev, cq, &pages);
+	cq->umem = ohca_pin_queue(dev, req->buffer_address, req->buffer_length, &memory, &pages);
+	if (IS_ERR(cq->umem))
+		return PTR_ERR(cq->umem);
+	ret = ohca_cq_issue_create(dev, cq, &pages);
 	ohca_page_memory_free(dev, &memory);
+	if (ret)
+		ib_umem_release(cq->umem);
 	return ret;
 }
 
-static int ohca_cq_check_request(struct ohca_dev *dev, const struct ohca_create_cq_req *req,
-				 u32 cqe)
+/* A buffer as the application describes it. */
+int ohca_cq_check_buffer(struct ohca_dev *dev, u64 address, u64 length, u8 log_depth, u32 cqe)
 {
-	if (req->comp_mask || memchr_inv(req->reserved_a8, 0, sizeof(req->reserved_a8))) {
-		ibdev_dbg(&dev->ibdev, "comp_mask or reserved field set\n");
-		return -EINVAL;
-	}
-	if (req->log_depth > dev->caps.log_max_cq_depth || 1U << req->log_depth < cqe) {
-		ibdev_dbg(&dev->ibdev, "2^%u CQEs for %u, at most 2^%u\n", req->log_depth, cqe,
+	if (log_depth > dev->caps.log_max_cq_depth || 1U << log_depth < cqe) {
+		ibdev_dbg(&dev->ibdev, "2^%u CQEs for %u, at most 2^%u\n", log_depth, cqe,
 			  dev->caps.log_max_cq_depth);
 		return -EINVAL;
 	}
-	if (!PAGE_ALIGNED(req->buffer_address) ||
-	    req->buffer_length < ohca_cq_size(req->log_depth)) {
+	if (!PAGE_ALIGNED(address) || length < ohca_cq_size(log_depth)) {
 		ibdev_dbg(&dev->ibdev, "buffer not page aligned or too short\n");
 		return -EINVAL;
 	}
@@ -134,13 +125,17 @@ static int ohca_create_user_cq(struct ohca_dev *dev, struct ohca_cq *cq, u32 cqe
 				 offsetof(struct ohca_create_cq_req, reserved_a8), sizeof(req));
 	if (ret)
 		return ret;
-	ret = ohca_cq_check_request(dev, &req, cqe);
+	if (req.comp_mask || memchr_inv(req.reserved_a8, 0, sizeof(req.reserved_a8))) {
+		ibdev_dbg(&dev->ibdev, "comp_mask or reserved field set\n");
+		return -EINVAL;
+	}
+	ret = ohca_cq_check_buffer(dev, req.buffer_address, req.buffer_length, req.log_depth, cqe);
 	if (ret)
 		return ret;
 	cq->log_depth = req.log_depth;
 	ret = ohca_cq_pin_user(dev, cq, &req);
 	if (ret)
-		goto err_umem;
+		return ret;
 	ret = ohca_cq_publish(dev, cq);
 	if (ret)
 		goto err_destroy;
@@ -155,7 +150,6 @@ err_unpublish:
 	ohca_cq_unpublish(dev, cq);
 err_destroy:
 	ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_CQ, cq->cqn);
-err_umem:
 	ib_umem_release(cq->umem);
 	return ret;
 }
@@ -173,6 +167,7 @@ static int ohca_create_kernel_cq(struct ohca_dev *dev, struct ohca_cq *cq, u32 c
 	cq->ring = cq->buffer.cpu + OHCA_CQ_RING_OFFSET;
 	spin_lock_init(&cq->lock);
 	xa_init(&cq->qps);
+	xa_init(&cq->srqs);
 	ohca_page_list_from_dma(cq->buffer.dma, cq->buffer.size, &pages);
 	ret = ohca_cq_issue_create(dev, cq, &pages);
 	if (ret)
@@ -197,7 +192,8 @@ int ohca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	int ret;
 
 	/* Every CQE has a time stamp anyway. */
-	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) {
+	if (attr->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
+			    IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN)) {
 		ibdev_dbg(&dev->ibdev, "CQ flags %#x not supported\n", attr->flags);
 		return -EOPNOTSUPP;
 	}
@@ -206,6 +202,9 @@ int ohca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 			  1U << dev->caps.log_max_cq_depth);
 		return -EINVAL;
 	}
+	if (attr->flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN)
+		cq->flags |= OHCA_CQ_IGNORE_OVERRUN;
+	mutex_init(&cq->mutex);
 	cq->eq_index = attr->comp_vector % dev->comp_eq_count;
 	if (attrs)
 		ret = ohca_create_user_cq(dev, cq, attr->cqe, &attrs->driver_udata);

@@ -47,6 +47,16 @@ static bool ohca_cqe_ready(const struct ohca_cq *cq, u32 index)
 	return (READ_ONCE(ohca_cqe_at(cq, index)->owner) & OHCA_CQE_PHASE) == phase;
 }
 
+/* For a walk over what is waiting to be polled. */
+static bool ohca_cqe_written(const struct ohca_cq *cq, u32 index)
+{
+	if (index - cq->consumer >= 1U << cq->log_depth || !ohca_cqe_ready(cq, index))
+		return false;
+	/* owner is written last: read nothing of the CQE before it. */
+	dma_rmb();
+	return true;
+}
+
 static struct ohca_qp *ohca_cq_find_qp(struct ohca_cq *cq, u32 qpn)
 {
 	if (!cq->last_qp || cq->last_qp->qpn != qpn)
@@ -63,6 +73,14 @@ static const struct ohca_wr *ohca_ring_find(const struct ohca_ring *ring, u32 in
 	if (index - ring->tail >= outstanding)
 		return NULL;
 	return &ring->wrs[index & (ring->depth - 1)];
+}
+
+static void ohca_fill_wc(const struct ohca_cqe *cqe, struct ib_wc *wc)
+{
+	wc->status = ohca_wc_status(cqe->status);
+	wc->vendor_err = le32_to_cpu(cqe->vendor_error);
+	wc->byte_len = le32_to_cpu(cqe->byte_length);
+	wc->port_num = OHCA_PORT;
 }
 
 static void ohca_fill_recv_wc(const struct ohca_cqe *cqe, struct ib_wc *wc)
@@ -104,6 +122,68 @@ static void ohca_fill_datagram_wc(const struct ohca_cqe *cqe, struct ib_wc *wc)
 		wc->status = IB_WC_GENERAL_ERR;
 }
 
+/* What a completion of a receive tells; @qp is NULL for XRC. */
+static void ohca_fill_received(const struct ohca_cqe *cqe, const struct ohca_qp *qp,
+			       struct ib_wc *wc)
+{
+	ohca_fill_recv_wc(cqe, wc);
+	if (qp && cqe->flags & OHCA_CQE_WITH_GRH && ohca_is_datagram(qp->ibqp.qp_type))
+		ohca_fill_datagram_wc(cqe, wc);
+}
+
+/* The SRQ whose tag @cqe carries, or NULL. */
+static struct ohca_srq *ohca_cqe_srq(struct ohca_cq *cq, const struct ohca_cqe *cqe,
+				     const struct ohca_qp *qp)
+{
+	u32 srqn = le32_to_cpu(cqe->srqn);
+	struct ohca_srq *srq;
+
+	if (!qp)
+		return xa_load(&cq->srqs, srqn);
+	if (!qp->ibqp.srq || qp->ibqp.recv_cq != &cq->ibcq)
+		return NULL;
+	srq = to_ohca_srq(qp->ibqp.srq);
+	return srq->srqn == srqn ? srq : NULL;
+}
+
+/*
+ * XRC: who received.  The QP completes on no CQ of its own; the user of the
+ * SRQ has to keep it, or do without.
+ */
+static struct ib_qp *ohca_find_xrc_target(struct ohca_dev *dev, u32 qpn)
+{
+	struct ohca_qp *qp = ohca_get_qp(dev, qpn);
+	struct ib_qp *ibqp = NULL;
+
+	if (!qp)
+		return NULL;
+	if (qp->ibqp.qp_type == IB_QPT_XRC_TGT)
+		ibqp = &qp->ibqp;
+	ohca_put_qp(qp);
+	return ibqp;
+}
+
+static bool ohca_srq_cqe_to_wc(struct ohca_cq *cq, const struct ohca_cqe *cqe, struct ib_wc *wc)
+{
+	struct ohca_qp *qp = ohca_cq_find_qp(cq, le32_to_cpu(cqe->qpn));
+	struct ohca_srq *srq = ohca_cqe_srq(cq, cqe, qp);
+
+	memset(wc, 0, sizeof(*wc));
+	if (!srq || !(cqe->flags & OHCA_CQE_RECEIVE) ||
+	    !ohca_srq_complete(srq, le32_to_cpu(cqe->wqe_index), &wc->wr_id)) {
+		ibdev_warn_ratelimited(cq->ibcq.device,
+				       "CQ %#x: completion of SRQ %#x tag %u dropped, nothing outstanding\n",
+				       cq->cqn, le32_to_cpu(cqe->srqn),
+				       le32_to_cpu(cqe->wqe_index));
+		return false;
+	}
+	wc->qp = qp ? &qp->ibqp : ohca_find_xrc_target(to_ohca_dev(cq->ibcq.device),
+						       le32_to_cpu(cqe->qpn));
+	ohca_fill_wc(cqe, wc);
+	ohca_fill_received(cqe, qp, wc);
+	return true;
+}
+
 /* @cqe is a copy. False: it names nothing that is outstanding here; dropped. */
 static bool ohca_cqe_to_wc(struct ohca_cq *cq, const struct ohca_cqe *cqe, struct ib_wc *wc)
 {
@@ -117,6 +197,8 @@ static bool ohca_cqe_to_wc(struct ohca_cq *cq, const struct ohca_cqe *cqe, struc
 	/* Taken out by ohca_cq_clean_qp(). */
 	if (!qpn)
 		return false;
+	if (cqe->flags & OHCA_CQE_FROM_SRQ)
+		return ohca_srq_cqe_to_wc(cq, cqe, wc);
 	qp = ohca_cq_find_qp(cq, qpn);
 	if (qp && (receive ? qp->ibqp.recv_cq : qp->ibqp.send_cq) == &cq->ibcq) {
 		ring = receive ? &qp->rq : &qp->sq;
@@ -132,14 +214,9 @@ static bool ohca_cqe_to_wc(struct ohca_cq *cq, const struct ohca_cqe *cqe, struc
 	wc->wr_id = wr->wr_id;
 	wc->opcode = wr->opcode;
 	wc->qp = &qp->ibqp;
-	wc->status = ohca_wc_status(cqe->status);
-	wc->vendor_err = le32_to_cpu(cqe->vendor_error);
-	wc->byte_len = le32_to_cpu(cqe->byte_length);
-	wc->port_num = OHCA_PORT;
+	ohca_fill_wc(cqe, wc);
 	if (receive)
-		ohca_fill_recv_wc(cqe, wc);
-	if (receive && cqe->flags & OHCA_CQE_WITH_GRH && ohca_is_datagram(qp->ibqp.qp_type))
-		ohca_fill_datagram_wc(cqe, wc);
+		ohca_fill_received(cqe, qp, wc);
 	/* Gives this slot and those before it, and wrs[] with them, back to the poster. */
 	smp_store_release(&ring->tail, index + 1);
 	return true;
@@ -312,6 +389,55 @@ void ohca_cq_detach_qp(struct ohca_cq *cq, struct ohca_qp *qp)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
+/* May sleep. From here on completions of the kernel XRC SRQ are understood. */
+int ohca_cq_attach_srq(struct ohca_cq *cq, struct ohca_srq *srq)
+{
+	unsigned long flags;
+	int ret;
+
+	ret = xa_reserve(&cq->srqs, srq->srqn, GFP_KERNEL);
+	if (ret)
+		return ret;
+	spin_lock_irqsave(&cq->lock, flags);
+	xa_store(&cq->srqs, srq->srqn, srq, GFP_NOWAIT);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return 0;
+}
+
+/* After DESTROY_SRQ: no more completions come, and after this no poller has the SRQ. */
+void ohca_cq_detach_srq(struct ohca_cq *cq, struct ohca_srq *srq)
+{
+	struct ohca_cqe *cqe;
+	unsigned long flags;
+	u32 index;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	for (index = cq->consumer; ohca_cqe_written(cq, index); index++) {
+		cqe = ohca_cqe_at(cq, index);
+		if (READ_ONCE(cqe->flags) & OHCA_CQE_FROM_SRQ &&
+		    le32_to_cpu(READ_ONCE(cqe->srqn)) == srq->srqn)
+			cqe->qpn = 0;
+	}
+	xa_erase(&cq->srqs, srq->srqn);
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/* A completion that will not be polled gives its tag back all the same. */
+static void ohca_cq_drop(struct ohca_cq *cq, struct ohca_cqe *cqe, struct ohca_qp *qp)
+{
+	struct ohca_srq *srq;
+	struct ohca_cqe copy;
+	u64 wr_id;
+
+	ohca_copy_entry(&copy, cqe, sizeof(copy));
+	cqe->qpn = 0;
+	if (!(copy.flags & OHCA_CQE_FROM_SRQ))
+		return;
+	srq = ohca_cqe_srq(cq, &copy, qp);
+	if (srq)
+		ohca_srq_complete(srq, le32_to_cpu(copy.wqe_index), &wr_id);
+}
+
 /*
  * Take the completions of a reset or destroyed QP out, lest they are attributed
  * to the next life of it or to the next QP of the same number.  They stay where
@@ -323,12 +449,9 @@ void ohca_cq_clean_qp(struct ohca_cq *cq, struct ohca_qp *qp)
 	u32 index;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	for (index = cq->consumer;
-	     index - cq->consumer < 1U << cq->log_depth && ohca_cqe_ready(cq, index); index++) {
-		/* owner is written last: read nothing of the CQE before it. */
-		dma_rmb();
+	for (index = cq->consumer; ohca_cqe_written(cq, index); index++) {
 		if (le32_to_cpu(READ_ONCE(ohca_cqe_at(cq, index)->qpn)) == qp->qpn)
-			ohca_cqe_at(cq, index)->qpn = 0;
+			ohca_cq_drop(cq, ohca_cqe_at(cq, index), qp);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 }

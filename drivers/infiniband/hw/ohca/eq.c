@@ -58,6 +58,24 @@ static void ohca_qp_event(struct ohca_dev *dev, u32 qpn, enum ib_event_type type
 	ohca_put_qp(qp);
 }
 
+static void ohca_srq_event(struct ohca_dev *dev, u32 srqn, enum ib_event_type type)
+{
+	struct ohca_srq *srq = ohca_get_srq(dev, srqn);
+	struct ib_event event = {
+		.device = &dev->ibdev,
+		.event = type,
+	};
+
+	if (!srq) {
+		dev_dbg(ohca_device(dev), "event for unknown SRQ %#x dropped\n", srqn);
+		return;
+	}
+	event.element.srq = &srq->ibsrq;
+	if (srq->ibsrq.event_handler)
+		srq->ibsrq.event_handler(&event, srq->ibsrq.srq_context);
+	ohca_put_srq(srq);
+}
+
 static void ohca_completion_event(struct ohca_dev *dev, u32 cqn)
 {
 	struct ohca_cq *cq = ohca_get_cq(dev, cqn);
@@ -97,6 +115,12 @@ static void ohca_async_event(struct ohca_dev *dev, const struct ohca_eqe *eqe)
 		break;
 	case OHCA_EVENT_QP_LAST_WQE:
 		ohca_qp_event(dev, number, IB_EVENT_QP_LAST_WQE_REACHED);
+		break;
+	case OHCA_EVENT_SRQ_LIMIT:
+		ohca_srq_event(dev, number, IB_EVENT_SRQ_LIMIT_REACHED);
+		break;
+	case OHCA_EVENT_SRQ_ERROR:
+		ohca_srq_event(dev, number, IB_EVENT_SRQ_ERR);
 		break;
 	case OHCA_EVENT_EQ_OVERRUN:
 		dev_warn_ratelimited(ohca_device(dev), "async events were lost\n");

@@ -54,52 +54,69 @@ static const struct ib_device_ops ohca_device_ops = {
 
 	.add_gid = ohca_add_gid,
 	.alloc_hw_port_stats = ohca_alloc_hw_port_stats,
+	.alloc_mr = ohca_alloc_mr,
+	.alloc_mw = ohca_alloc_mw,
 	.alloc_pd = ohca_alloc_pd,
 	.alloc_ucontext = ohca_alloc_ucontext,
 	.attach_mcast = ohca_attach_mcast,
+	.alloc_xrcd = ohca_alloc_xrcd,
 	.create_ah = ohca_create_ah,
 	.create_cq = ohca_create_cq,
 	.create_qp = ohca_create_qp,
+	.create_srq = ohca_create_srq,
 	.create_user_ah = ohca_create_ah,
+	.dealloc_mw = ohca_dealloc_mw,
 	.dealloc_pd = ohca_dealloc_pd,
 	.dealloc_ucontext = ohca_dealloc_ucontext,
+	.dealloc_xrcd = ohca_dealloc_xrcd,
 	.del_gid = ohca_del_gid,
 	.dereg_mr = ohca_dereg_mr,
 	.destroy_ah = ohca_destroy_ah,
 	.destroy_cq = ohca_destroy_cq,
 	.destroy_qp = ohca_destroy_qp,
 	.detach_mcast = ohca_detach_mcast,
+	.destroy_srq = ohca_destroy_srq,
 	.disassociate_ucontext = ohca_disassociate_ucontext,
 	.fill_res_cq_entry = ohca_fill_res_cq_entry,
 	.fill_res_mr_entry = ohca_fill_res_mr_entry,
 	.fill_res_qp_entry = ohca_fill_res_qp_entry,
+	.fill_res_srq_entry = ohca_fill_res_srq_entry,
 	.get_dev_fw_str = ohca_get_dev_fw_str,
 	.get_dma_mr = ohca_get_dma_mr,
 	.get_hw_stats = ohca_get_hw_stats,
 	.get_link_layer = ohca_get_link_layer,
 	.get_port_immutable = ohca_get_port_immutable,
 	.get_vector_affinity = ohca_get_vector_affinity,
+	.map_mr_sg = ohca_map_mr_sg,
 	.mmap = ohca_mmap,
 	.mmap_free = ohca_mmap_free,
 	.modify_ah = ohca_modify_ah,
+	.modify_cq = ohca_modify_cq,
 	.modify_qp = ohca_modify_qp,
+	.modify_srq = ohca_modify_srq,
 	.poll_cq = ohca_poll_cq,
 	.post_recv = ohca_post_recv,
 	.post_send = ohca_post_send,
+	.post_srq_recv = ohca_post_srq_recv,
 	.process_mad = ohca_process_mad,
 	.query_ah = ohca_query_ah,
 	.query_device = ohca_query_device,
 	.query_pkey = ohca_query_pkey,
 	.query_port = ohca_query_port,
 	.query_qp = ohca_query_qp,
+	.query_srq = ohca_query_srq,
 	.reg_user_mr = ohca_reg_user_mr,
 	.req_notify_cq = ohca_req_notify_cq,
+	.rereg_user_mr = ohca_rereg_user_mr,
+	.resize_cq = ohca_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, ohca_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, ohca_cq, ibcq),
 	INIT_RDMA_OBJ_SIZE(ib_pd, ohca_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, ohca_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_srq, ohca_srq, ibsrq),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, ohca_ucontext, ibucontext),
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, ohca_xrcd, ibxrcd),
 };
 
 struct ohca_dev *ohca_alloc(struct device *parent)
@@ -111,6 +128,7 @@ struct ohca_dev *ohca_alloc(struct device *parent)
 	dev->ibdev.dev.parent = parent;
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	xa_init(&dev->uars);
 	atomic_set(&dev->next_consumer_key, 0);
 	ohca_health_init(dev);
@@ -226,5 +244,6 @@ void ohca_stop(struct ohca_dev *dev)
 		dev->bus.stop_dma(dev);
 	ohca_cmdq_free(dev);
 	destroy_workqueue(dev->wq);
-	WARN_ON(!xa_empty(&dev->cqs) || !xa_empty(&dev->qps) || !xa_empty(&dev->uars));
+	WARN_ON(!xa_empty(&dev->cqs) || !xa_empty(&dev->qps) || !xa_empty(&dev->srqs) ||
+		!xa_empty(&dev->uars));
 }

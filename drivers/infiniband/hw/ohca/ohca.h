@@ -172,6 +172,7 @@ struct ohca_dev {
 	/* By number from the device; entries are refcounted, see ohca_get_cq(). */
 	struct xarray cqs;
 	struct xarray qps;
+	struct xarray srqs;
 	/* UAR pages in use, so that a failure can be announced in each. */
 	struct xarray uars;
 
@@ -210,9 +211,23 @@ struct ohca_pd {
 	u32 pdn;
 };
 
+struct ohca_xrcd {
+	struct ib_xrcd ibxrcd;
+	u32 xrcdn;
+};
+
 struct ohca_mr {
 	struct ib_mr ibmr;
-	struct ib_umem *umem;
+	int access;			/* IB_ACCESS_*; not of fast-registration MRs */
+	struct ib_umem *umem;		/* user MRs */
+
+	/* Fast-registration MRs. */
+	bool gaps;			/* the list is of struct ohca_block, else of __le64 */
+	u32 list_max;
+	u32 list_count;
+	u64 first_page_offset;
+	void *list;
+	dma_addr_t list_dma;
 };
 
 struct ohca_ah {
@@ -234,8 +249,10 @@ struct ohca_cq {
 	u32 cqn;
 	u32 eq_index;
 	u8 log_depth;
+	u8 flags;			/* OHCA_CQ_* */
 	refcount_t refs;
 	struct completion unused;
+	struct mutex mutex;		/* resize */
 	struct ib_umem *umem;		/* user CQs */
 
 	/* Kernel CQs. */
@@ -246,6 +263,7 @@ struct ohca_cq {
 	u32 consumer;
 	u32 arm_value;
 	struct xarray qps;		/* kernel QPs that complete here, by number */
+	struct xarray srqs;		/* kernel XRC SRQs that do, likewise */
 	struct ohca_qp *last_qp;	/* most recently looked up */
 };
 
@@ -270,6 +288,39 @@ struct ohca_ring {
 	u8 max_sge;
 	u32 offset;			/* into the buffer */
 	struct ohca_wr *wrs;		/* depth of them */
+};
+
+/* A receive WR of a kernel SRQ, by the tag of its WQE. */
+struct ohca_srq_wr {
+	u64 wr_id;
+	u32 next;			/* free tag after this one */
+	bool posted;
+};
+
+struct ohca_srq {
+	struct ib_srq ibsrq;
+	u32 srqn;
+	u32 depth;
+	u8 log_depth;
+	u8 log_stride;
+	u8 max_sge;
+	bool user;
+	refcount_t refs;
+	struct completion unused;
+	struct mutex mutex;		/* modify */
+	struct ib_umem *umem;		/* user SRQs */
+
+	/* Kernel SRQs. */
+	struct ohca_buffer buffer;
+	spinlock_t lock;		/* all below; inside a CQ's lock */
+	struct ohca_srq_record *record;
+	void *ring;
+	u32 producer;
+	u32 outstanding;		/* at most depth */
+	bool resizing;			/* nothing may be posted */
+	struct ohca_srq_wr *wrs;
+	u32 tag_count;			/* of wrs; at least depth */
+	u32 free_tag;			/* first of a list; OHCA_NO_TAG ends it */
 };
 
 struct ohca_qp {
@@ -312,6 +363,8 @@ OHCA_TO(ohca_ucontext, ohca_ucontext, ib_ucontext, ibucontext)
 OHCA_TO(ohca_pd, ohca_pd, ib_pd, ibpd)
 OHCA_TO(ohca_cq, ohca_cq, ib_cq, ibcq)
 OHCA_TO(ohca_qp, ohca_qp, ib_qp, ibqp)
+OHCA_TO(ohca_srq, ohca_srq, ib_srq, ibsrq)
+OHCA_TO(ohca_xrcd, ohca_xrcd, ib_xrcd, ibxrcd)
 OHCA_TO(ohca_mr, ohca_mr, ib_mr, ibmr)
 OHCA_TO(ohca_ah, ohca_ah, ib_ah, ibah)
 #undef OHCA_TO
@@ -399,6 +452,8 @@ int ohca_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 /* page_list.c */
 int ohca_page_list_from_umem(struct ohca_dev *dev, struct ib_umem *umem,
 			     struct ohca_page_memory *memory, struct ohca_page_list *list);
+struct ib_umem *ohca_pin_queue(struct ohca_dev *dev, u64 address, u64 length,
+			       struct ohca_page_memory *memory, struct ohca_page_list *list);
 void ohca_page_list_from_dma(dma_addr_t dma, size_t size, struct ohca_page_list *list);
 void ohca_page_memory_free(struct ohca_dev *dev, struct ohca_page_memory *memory);
 
@@ -406,7 +461,23 @@ void ohca_page_memory_free(struct ohca_dev *dev, struct ohca_page_memory *memory
 struct ib_mr *ohca_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *ohca_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 iova,
 			       int access, struct ib_udata *udata);
+struct ib_mr *ohca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 length, u64 iova,
+				 int access, struct ib_pd *ibpd, struct ib_udata *udata);
 int ohca_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+int ohca_check_access(struct ohca_dev *dev, int access);
+u8 ohca_next_consumer_key(struct ohca_dev *dev);
+
+/* mr_fast.c */
+struct ib_mr *ohca_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg);
+int ohca_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
+		   unsigned int *sg_offset);
+void ohca_mr_free_list(struct ohca_dev *dev, struct ohca_mr *mr);
+int ohca_build_reg_mr(struct ohca_dev *dev, struct ohca_sq_wqe *wqe,
+		      const struct ib_send_wr *wr);
+
+/* mw.c */
+int ohca_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int ohca_dealloc_mw(struct ib_mw *ibmw);
 
 /* cq.c */
 int ohca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
@@ -414,6 +485,7 @@ int ohca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 int ohca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 struct ohca_cq *ohca_get_cq(struct ohca_dev *dev, u32 cqn);
 void ohca_put_cq(struct ohca_cq *cq);
+int ohca_cq_check_buffer(struct ohca_dev *dev, u64 address, u64 length, u8 log_depth, u32 cqe);
 int ohca_buffer_alloc(struct ohca_dev *dev, struct ohca_buffer *buffer, size_t size);
 void ohca_buffer_free(struct ohca_dev *dev, struct ohca_buffer *buffer);
 
@@ -422,7 +494,39 @@ int ohca_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc);
 int ohca_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 int ohca_cq_attach_qp(struct ohca_cq *cq, struct ohca_qp *qp);
 void ohca_cq_detach_qp(struct ohca_cq *cq, struct ohca_qp *qp);
+int ohca_cq_attach_srq(struct ohca_cq *cq, struct ohca_srq *srq);
+void ohca_cq_detach_srq(struct ohca_cq *cq, struct ohca_srq *srq);
 void ohca_cq_clean_qp(struct ohca_cq *cq, struct ohca_qp *qp);
+
+/* cq_modify.c */
+int ohca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period_us);
+int ohca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
+
+/* srq.c */
+int ohca_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
+		    struct ib_udata *udata);
+int ohca_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int ohca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+struct ohca_srq *ohca_get_srq(struct ohca_dev *dev, u32 srqn);
+void ohca_put_srq(struct ohca_srq *srq);
+size_t ohca_srq_size(const struct ohca_srq *srq, u8 log_depth);
+u32 ohca_srq_ring_offset(const struct ohca_srq *srq);
+int ohca_srq_check_request(struct ohca_dev *dev, const struct ohca_create_srq_req *req,
+			   u32 max_wr, u8 log_stride_min);
+
+/* srq_modify.c */
+int ohca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		    enum ib_srq_attr_mask mask, struct ib_udata *udata);
+
+/* srq_post.c */
+int ohca_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad_wr);
+void ohca_srq_add_tags(struct ohca_srq *srq, u32 first, u32 end);
+bool ohca_srq_complete(struct ohca_srq *srq, u32 tag, u64 *wr_id);
+
+/* xrcd.c */
+int ohca_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+int ohca_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 
 /* qp.c */
 int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata);
@@ -437,6 +541,7 @@ int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init_attr);
 
 /* qp_post.c */
+void ohca_set_sges(struct ohca_sge *out, const struct ib_sge *in, u32 count);
 int ohca_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad_wr);
 int ohca_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
@@ -489,6 +594,7 @@ int ohca_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 
 /* restrack.c */
 int ohca_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp);
 int ohca_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ibcq);
+int ohca_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq);
 int ohca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr);
 
 /* selftest.c */

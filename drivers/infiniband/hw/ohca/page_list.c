@@ -161,6 +161,34 @@ int ohca_page_list_from_umem(struct ohca_dev *dev, struct ib_umem *umem,
 	return ret;
 }
 
+/*
+ * Pin a queue that is an application's memory, and describe it.  On success
+ * @memory is to be given to ohca_page_memory_free() after the command.
+ */
+struct ib_umem *ohca_pin_queue(struct ohca_dev *dev, u64 address, u64 length,
+			       struct ohca_page_memory *memory, struct ohca_page_list *list)
+{
+	struct ib_umem *umem;
+	int ret;
+
+	if (!PAGE_ALIGNED(address)) {
+		ibdev_dbg(&dev->ibdev, "queue not page aligned\n");
+		return ERR_PTR(-EINVAL);
+	}
+	umem = ib_umem_get(&dev->ibdev, address, length, IB_ACCESS_LOCAL_WRITE);
+	if (IS_ERR(umem)) {
+		ibdev_dbg(&dev->ibdev, "queue not pinned: %ld\n", PTR_ERR(umem));
+		return umem;
+	}
+	ret = ohca_page_list_from_umem(dev, umem, memory, list);
+	if (ret) {
+		ohca_page_memory_free(dev, memory);
+		ib_umem_release(umem);
+		return ERR_PTR(ret);
+	}
+	return umem;
+}
+
 /* Describe one coherent allocation. */
 void ohca_page_list_from_dma(dma_addr_t dma, size_t size, struct ohca_page_list *list)
 {

@@ -72,7 +72,7 @@ static void ohca_ring_publish(struct ohca_ring *ring, u32 head, __le32 *producer
 	WRITE_ONCE(*producer, cpu_to_le32(head));
 }
 
-static void ohca_set_sges(struct ohca_sge *out, const struct ib_sge *in, u32 count)
+void ohca_set_sges(struct ohca_sge *out, const struct ib_sge *in, u32 count)
 {
 	u32 i;
 

@@ -60,6 +60,29 @@ err:
 	return -EMSGSIZE;
 }
 
+int ohca_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
+{
+	struct ohca_srq *srq = to_ohca_srq(ibsrq);
+	struct nlattr *table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+
+	if (!table)
+		return -EMSGSIZE;
+	if (rdma_nl_put_driver_u32_hex(msg, "srqn", srq->srqn) ||
+	    rdma_nl_put_driver_u32(msg, "depth", READ_ONCE(srq->depth)) ||
+	    rdma_nl_put_driver_u32(msg, "stride", 1U << srq->log_stride))
+		goto err;
+	if (!srq->user &&
+	    (rdma_nl_put_driver_u32(msg, "producer", READ_ONCE(srq->producer)) ||
+	     rdma_nl_put_driver_u32(msg, "outstanding", READ_ONCE(srq->outstanding))))
+		goto err;
+	nla_nest_end(msg, table);
+	return 0;
+
+err:
+	nla_nest_cancel(msg, table);
+	return -EMSGSIZE;
+}
+
 int ohca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	struct ohca_mr *mr = to_ohca_mr(ibmr);
