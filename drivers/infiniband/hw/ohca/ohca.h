@@ -335,6 +335,7 @@ struct ohca_qp {
 	u32 uar_slot;
 	u32 dest_qpn;
 	u32 max_inline;
+	u32 create_flags;		/* enum ib_qp_create_flags */
 	bool signal_all;
 	bool user;
 	struct ib_umem *umem;		/* user QPs */

@@ -333,6 +333,7 @@ int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	init_attr->cap = attr->cap;
 	init_attr->sq_sig_type = qp->signal_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init_attr->qp_type = ibqp->qp_type;
+	init_attr->create_flags = qp->create_flags;
 	init_attr->port_num = OHCA_PORT;
 	return 0;
 }

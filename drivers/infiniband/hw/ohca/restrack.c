@@ -19,6 +19,7 @@ int ohca_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 	    rdma_nl_put_driver_u32(msg, "sq_stride", qp->sq.depth ? 1U << qp->sq.log_stride : 0) ||
 	    rdma_nl_put_driver_u32(msg, "rq_depth", qp->rq.depth) ||
 	    rdma_nl_put_driver_u32(msg, "rq_stride", qp->rq.depth ? 1U << qp->rq.log_stride : 0) ||
+	    rdma_nl_put_driver_u32_hex(msg, "create_flags", qp->create_flags) ||
 	    rdma_nl_put_driver_u32(msg, "uar", qp->uar_index) ||
 	    rdma_nl_put_driver_u32(msg, "uar_slot", qp->uar_slot))
 		goto err;
