@@ -100,6 +100,17 @@ struct CqContext {
 	uint8_t overrun;          // in error: no further CQE is written
 	uint8_t event_pending;    // in the EQ's list of CQs whose event waits
 	uint32_t event_next;      // next cqn of that list, 0 = end
+	uint32_t cqn;
+	uint16_t moderation_count;     // CQEs per event; 0: at once, and the period is 0, too
+	uint16_t moderation_period_us;
+	uint32_t unreported;      // with moderation: CQEs written since the last event
+	uint32_t held_arm;        // arm value whose event is held back by moderation
+	uint32_t event_held;      // there is one
+	uint64_t unreported_since_ns; // when the first of `unreported` was written
+	uint32_t timer_bucket;    // as in QpContext. Engine only
+	uint32_t timer_next;
+	uint32_t timer_previous;
+	uint64_t timer_at_ns;
 };
 
 // Geometry and position of a ring of WQEs.

@@ -11,6 +11,7 @@
 #include "core/doorbell/scan.hh"
 #include "core/endian.hh"
 #include "core/function.hh"
+#include "core/queue/cq_event.hh"
 #include "core/queue/eq_post.hh"
 #include "core/routes.hh"
 #include "core/timer_wheel.hh"
@@ -54,11 +55,13 @@ void announce_again(struct ohca_uar &page, uint32_t slot)
 struct Engine::State final : FunctionOwner {
 	struct Slot {
 		Slot(uint32_t index, const FunctionResources &resources, FunctionOwner *owner)
-			: function(index, resources, owner), timers(function.context())
+			: function(index, resources, owner), timers(function.context()),
+			  event_timers(function.context())
 		{
 		}
 		Function function;
 		TimerWheel timers;
+		CqTimerWheel event_timers; // of CQs with moderation
 	};
 
 	Slot &slot_of(Function &function) { return *slots[function.index()]; }
@@ -66,6 +69,11 @@ struct Engine::State final : FunctionOwner {
 	// FunctionOwner
 	void activate(Function &function, QpContext &qp) override;
 	void forget(Function &function, QpContext &qp) override;
+	void schedule(Function &function, CqContext &cq, TimeNs at) override
+	{
+		slot_of(function).event_timers.schedule(cq, at);
+	}
+	void forget(Function &function, CqContext &cq) override { slot_of(function).event_timers.remove(cq); }
 	void routes_changed() override { routes.invalidate(); }
 
 	QpContext *pop_active(Function &function);
@@ -75,6 +83,7 @@ struct Engine::State final : FunctionOwner {
 	bool serve_queue_pairs();
 	void serve_turn(Slot &slot, QpContext &qp, Budget &pass);
 	bool serve_timers();
+	bool serve_event_timers(Slot &slot);
 	bool serve_events();
 	bool raise_interrupts();
 
@@ -138,6 +147,13 @@ void Engine::State::recover(Slot &slot)
 		if (qp->type != OHCA_QP_TYPE_XRC_TGT) // has no queue to announce
 			announce_again(*function.uar_page(qp->uar), qp->uar_slot);
 	}
+	for (uint32_t cqn = 0; cqn < context.cq_limit(); cqn++) {
+		CqContext *cq = context.cq(cqn);
+		if (!cq)
+			continue;
+		cq->timer_bucket = 0;
+		slot.event_timers.schedule(*cq, event_timeout(*cq));
+	}
 	function.set_commands_pending(true);
 	// Or cleared an interrupt_arm without raising the vector.
 	function.request_interrupt(OHCA_CMD_VECTOR);
@@ -151,6 +167,7 @@ void Engine::reset(uint32_t index)
 {
 	State::Slot &slot = *state_->slots[index];
 	slot.timers.clear();
+	slot.event_timers.clear();
 	slot.function.clear_live_uars();
 	slot.function.set_commands_pending(false);
 	slot.function.take_interrupts();
@@ -342,6 +359,8 @@ bool Engine::State::serve_timers()
 	for (auto &slot : slots) {
 		if (!slot->function.running())
 			continue;
+		if (!slot->event_timers.empty())
+			found |= serve_event_timers(*slot);
 		for (; budget; budget--) {
 			QpContext *qp = slot->timers.take_due(now);
 			if (!qp)
@@ -353,6 +372,19 @@ bool Engine::State::serve_timers()
 			}
 			slot->timers.schedule(*qp, core::poll_timeout(*qp));
 		}
+	}
+	return found;
+}
+
+bool Engine::State::serve_event_timers(Slot &slot)
+{
+	bool found = false;
+	for (uint32_t budget = kTimersPerPass; budget; budget--) {
+		CqContext *cq = slot.event_timers.take_due(now);
+		if (!cq)
+			break;
+		found = true;
+		handle_event_timeout(slot.function, cq->cqn, *cq);
 	}
 	return found;
 }
@@ -392,6 +424,8 @@ TimeNs Engine::poll_timeout() const
 		if (state.active_head || function.has_interrupts())
 			return state_->now;
 		earliest = std::min(earliest, slot->timers.next());
+		if (!slot->event_timers.empty())
+			earliest = std::min(earliest, slot->event_timers.next());
 		if (state.eq_pending)
 			earliest = std::min(earliest, state_->now + kEventRetryNs);
 		if (function.commands_pending())

@@ -23,6 +23,9 @@ public:
 	virtual void activate(Function &function, QpContext &qp) = 0;
 	// The queue pair is about to be destroyed: forget it.
 	virtual void forget(Function &function, QpContext &qp) = 0;
+	// The CQ holds back an event until `at` (queue/cq_event.hh), or is about to be destroyed.
+	virtual void schedule(Function &function, CqContext &cq, TimeNs at) = 0;
+	virtual void forget(Function &function, CqContext &cq) = 0;
 	// GIDs or the port changed.
 	virtual void routes_changed() = 0;
 
@@ -60,6 +63,7 @@ public:
 	// A queue pair that has something to transmit or a timer: puts it on the engine's list once.
 	// Does nothing without an owner.
 	void activate(QpContext &qp) { if (owner_) owner_->activate(*this, qp); }
+	void schedule(CqContext &cq, TimeNs at) { if (owner_) owner_->schedule(*this, cq, at); }
 	FunctionOwner *owner() { return owner_; }
 
 	// UAR pages, and which of them are live: a compact list, because it is scanned in every pass.

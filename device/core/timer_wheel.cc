@@ -3,16 +3,40 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 namespace ohca::core {
 
-void TimerWheel::clear()
+namespace {
+
+uint32_t number_of(const QpContext &qp)
 {
+	return qp.qpn;
+}
+
+uint32_t number_of(const CqContext &cq)
+{
+	return cq.cqn;
+}
+
+template <typename Entry> Entry *find(ContextMemory &context, uint32_t number)
+{
+	if constexpr (std::is_same_v<Entry, QpContext>)
+		return context.qp(number);
+	else
+		return context.cq(number);
+}
+
+} // namespace
+
+template <typename Entry> void BasicTimerWheel<Entry>::clear()
+{
+	count_ = 0;
 	occupied_.fill(0);
 	heads_.fill(0);
 }
 
-void TimerWheel::insert(QpContext &qp, uint64_t tick)
+template <typename Entry> void BasicTimerWheel<Entry>::insert(Entry &entry, uint64_t tick)
 {
 	tick = std::max(tick, std::max(current_, floor_));
 	uint64_t differing = tick ^ current_;
@@ -21,46 +45,48 @@ void TimerWheel::insert(QpContext &qp, uint64_t tick)
 	uint32_t bucket = level * kBuckets + slot;
 
 	uint32_t head = heads_[bucket];
-	qp.timer_bucket = bucket + 1;
-	qp.timer_previous = 0;
-	qp.timer_next = head;
+	entry.timer_bucket = bucket + 1;
+	entry.timer_previous = 0;
+	entry.timer_next = head;
 	if (head)
-		context_.qp(head)->timer_previous = qp.qpn;
-	heads_[bucket] = qp.qpn;
+		find<Entry>(context_, head)->timer_previous = number_of(entry);
+	heads_[bucket] = number_of(entry);
 	occupied_[level] |= uint64_t{1} << slot;
+	count_++;
 }
 
-void TimerWheel::schedule(QpContext &qp, TimeNs at)
+template <typename Entry> void BasicTimerWheel<Entry>::schedule(Entry &entry, TimeNs at)
 {
-	if (at == kNever || (qp.timer_bucket && qp.timer_at_ns <= at))
+	if (at == kNever || (entry.timer_bucket && entry.timer_at_ns <= at))
 		return;
-	remove(qp);
-	qp.timer_at_ns = at;
+	remove(entry);
+	entry.timer_at_ns = at;
 	uint64_t tick = (at >> kTickShift) + ((at & ((uint64_t{1} << kTickShift) - 1)) ? 1 : 0); // never early
-	insert(qp, tick);
+	insert(entry, tick);
 }
 
-void TimerWheel::remove(QpContext &qp)
+template <typename Entry> void BasicTimerWheel<Entry>::remove(Entry &entry)
 {
-	if (!qp.timer_bucket)
+	if (!entry.timer_bucket)
 		return;
-	uint32_t bucket = qp.timer_bucket - 1;
-	if (qp.timer_previous)
-		context_.qp(qp.timer_previous)->timer_next = qp.timer_next;
+	uint32_t bucket = entry.timer_bucket - 1;
+	if (entry.timer_previous)
+		find<Entry>(context_, entry.timer_previous)->timer_next = entry.timer_next;
 	else
-		heads_[bucket] = qp.timer_next;
-	if (qp.timer_next)
-		context_.qp(qp.timer_next)->timer_previous = qp.timer_previous;
+		heads_[bucket] = entry.timer_next;
+	if (entry.timer_next)
+		find<Entry>(context_, entry.timer_next)->timer_previous = entry.timer_previous;
 	if (!heads_[bucket])
 		occupied_[bucket / kBuckets] &= ~(uint64_t{1} << (bucket % kBuckets));
-	qp.timer_bucket = 0;
-	qp.timer_next = 0;
-	qp.timer_previous = 0;
+	entry.timer_bucket = 0;
+	entry.timer_next = 0;
+	entry.timer_previous = 0;
+	count_--;
 }
 
 // The earliest bucket; of two that begin at once the coarser one, whose entries may have to go
 // into the other.
-bool TimerWheel::first_occupied(Position &position) const
+template <typename Entry> bool BasicTimerWheel<Entry>::first_occupied(Position &position) const
 {
 	bool found = false;
 	for (uint32_t level = 0; level < kLevels; level++) {
@@ -78,7 +104,7 @@ bool TimerWheel::first_occupied(Position &position) const
 	return found;
 }
 
-QpContext *TimerWheel::take_due(TimeNs now)
+template <typename Entry> Entry *BasicTimerWheel<Entry>::take_due(TimeNs now)
 {
 	uint64_t now_tick = now >> kTickShift;
 	floor_ = now_tick + 1;
@@ -86,25 +112,28 @@ QpContext *TimerWheel::take_due(TimeNs now)
 	while (first_occupied(position) && position.tick <= now_tick) {
 		current_ = std::max(current_, position.tick);
 		uint32_t bucket = position.level * kBuckets + position.slot;
-		QpContext *qp = context_.qp(heads_[bucket]);
-		remove(*qp);
-		if (position.level == 0 || qp->timer_at_ns <= now)
-			return qp;
+		Entry *entry = find<Entry>(context_, heads_[bucket]);
+		remove(*entry);
+		if (position.level == 0 || entry->timer_at_ns <= now)
+			return entry;
 		// Its bucket has been reached: down to a finer one, not before its own time.
-		uint64_t tick = (qp->timer_at_ns + ((uint64_t{1} << kTickShift) - 1)) >> kTickShift;
-		insert(*qp, tick);
+		uint64_t tick = (entry->timer_at_ns + ((uint64_t{1} << kTickShift) - 1)) >> kTickShift;
+		insert(*entry, tick);
 	}
 	// Nothing before or at now any more.
 	current_ = std::max(current_, now_tick);
 	return nullptr;
 }
 
-TimeNs TimerWheel::next() const
+template <typename Entry> TimeNs BasicTimerWheel<Entry>::next() const
 {
 	Position position;
 	if (!first_occupied(position))
 		return kNever;
 	return position.tick << kTickShift;
 }
+
+template class BasicTimerWheel<QpContext>;
+template class BasicTimerWheel<CqContext>;
 
 } // namespace ohca::core

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// When which queue pair of a function wants to be looked at.
+// When which queue pair or CQ of a function wants to be looked at.
 //
 // A hierarchical timing wheel: insertion and removal touch one list, whatever
-// the number of timers, and the lists go through the QpContexts, so nothing is
+// the number of timers, and the lists go through the contexts, so nothing is
 // allocated.  Level l has 64 buckets of 64^l ticks; an entry is in the lowest
 // level at which its tick and the current one have the next higher digits in
 // common, and moves down when time reaches its bucket.  A timer fires at its
@@ -23,19 +23,21 @@
 
 namespace ohca::core {
 
-class TimerWheel {
+// Entry: QpContext or CqContext; both have timer_bucket, timer_next, timer_previous and timer_at_ns.
+template <typename Entry> class BasicTimerWheel {
 public:
-	explicit TimerWheel(ContextMemory &context) : context_(context) {}
+	explicit BasicTimerWheel(ContextMemory &context) : context_(context) {}
 
-	// Makes sure that the queue pair comes out of take_due() soon after `at`, or earlier.
-	void schedule(QpContext &qp, TimeNs at);
-	void remove(QpContext &qp);
-	// Forgets all. The links in the QpContexts are not touched.
+	bool empty() const { return count_ == 0; }
+	// Makes sure that the entry comes out of take_due() soon after `at`, or earlier.
+	void schedule(Entry &entry, TimeNs at);
+	void remove(Entry &entry);
+	// Forgets all. The links in the contexts are not touched.
 	void clear();
 
-	// A queue pair whose time has come, removed from the wheel; null: none. While the caller
+	// An entry whose time has come, removed from the wheel; null: none. While the caller
 	// takes them one by one, new entries are placed after `now`.
-	QpContext *take_due(TimeNs now);
+	Entry *take_due(TimeNs now);
 	// No timer fires before; kNever if there is none.
 	TimeNs next() const;
 
@@ -51,13 +53,17 @@ private:
 		uint64_t tick; // at which the bucket begins
 	};
 	bool first_occupied(Position &position) const;
-	void insert(QpContext &qp, uint64_t tick);
+	void insert(Entry &entry, uint64_t tick);
 
 	ContextMemory &context_;
 	uint64_t current_ = 0; // everything before this tick has been taken
 	uint64_t floor_ = 0;   // no entry is placed before this tick
 	std::array<uint64_t, kLevels> occupied_{};
-	std::array<uint32_t, kLevels * kBuckets> heads_{}; // qpn, 0 = empty
+	std::array<uint32_t, kLevels * kBuckets> heads_{}; // number of the first entry, 0 = empty
+	uint32_t count_ = 0;   // entries
 };
+
+using TimerWheel = BasicTimerWheel<QpContext>;
+using CqTimerWheel = BasicTimerWheel<CqContext>;
 
 } // namespace ohca::core

@@ -102,7 +102,11 @@ CommandResult modify_mkey(Function &function, const struct ohca_cmd_modify_mkey_
 
 // cq.cc
 CommandResult create_cq(Function &function, const struct ohca_cmd_create_cq_in &in, struct ohca_cmd_handle &out);
+CommandResult modify_cq(Function &function, const struct ohca_cmd_modify_cq_in &in, NoData &out);
 CommandResult destroy_cq(Function &function, const struct ohca_cmd_handle &in, NoData &out);
+
+// cq_resize.cc
+CommandResult resize_cq(Function &function, const struct ohca_cmd_resize_cq_in &in, NoData &out);
 
 // srq.cc
 CommandResult create_srq(Function &function, const struct ohca_cmd_create_srq_in &in, struct ohca_cmd_handle &out);

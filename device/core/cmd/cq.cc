@@ -4,6 +4,7 @@
 #include "core/cmd/commands.hh"
 #include "core/endian.hh"
 #include "core/function.hh"
+#include "core/queue/cq_event.hh"
 #include "core/queue/eq_post.hh"
 
 namespace ohca::core {
@@ -35,12 +36,25 @@ CommandResult create_cq(Function &function, const struct ohca_cmd_create_cq_in &
 		return no_resources(OHCA_CMD_DETAIL_CQ);
 	}
 	CqContext *cq = function.context().cq(index);
+	cq->cqn = index;
 	cq->buffer = buffer;
 	cq->eq = from_le(in.eq);
 	cq->log_depth = in.log_depth;
 	cq->flags = in.flags;
 	eq->reference_count++;
 	out.handle = to_le(index);
+	return kAccepted;
+}
+
+CommandResult modify_cq(Function &function, const struct ohca_cmd_modify_cq_in &in, NoData &)
+{
+	if (!function.has_feature(OHCA_FEATURE_MODERATION))
+		return unsupported(OHCA_CMD_DETAIL_FEATURE);
+	uint32_t cqn = from_le(in.cqn);
+	CqContext *cq = function.context().cq(cqn);
+	if (!cq)
+		return bad_handle(OHCA_CMD_DETAIL_CQ);
+	set_moderation(function, cqn, *cq, from_le(in.moderation_count), from_le(in.moderation_period_us));
 	return kAccepted;
 }
 
@@ -55,6 +69,8 @@ CommandResult destroy_cq(Function &function, const struct ohca_cmd_handle &in, N
 	if (cq->reference_count)
 		return in_use(OHCA_CMD_DETAIL_CQ);
 	forget_completion_event(function, index, *cq);
+	if (function.owner())
+		function.owner()->forget(function, *cq);
 	function.context().eq(cq->eq)->reference_count--;
 	free_page_range(function, cq->buffer);
 	function.context().free_cq(index);

@@ -88,6 +88,8 @@ constexpr std::array<Command, kOpcodeCount> make_table()
 	t[OHCA_CMD_RESIZE_SRQ] = command<struct ohca_cmd_resize_srq_in, NoData, resize_srq>();
 	t[OHCA_CMD_DESTROY_SRQ] = command<Handle, NoData, destroy_srq>();
 	t[OHCA_CMD_CREATE_XRCD] = command<NoData, Handle, create_xrcd>(OHCA_CMD_DESTROY_XRCD);
+	t[OHCA_CMD_MODIFY_CQ] = command<struct ohca_cmd_modify_cq_in, NoData, modify_cq>();
+	t[OHCA_CMD_RESIZE_CQ] = command<struct ohca_cmd_resize_cq_in, NoData, resize_cq>();
 	t[OHCA_CMD_DESTROY_XRCD] = command<Handle, NoData, destroy_xrcd>();
 	return t;
 }

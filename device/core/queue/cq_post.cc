@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// Completions into the ring in host memory, and the events that announce them.
-#include <atomic>
+// Completions into the ring in host memory.
 #include <cstddef>
 #include <cstring>
 
 #include "core/endian.hh"
 #include "core/function.hh"
-#include "core/queue/eq_post.hh"
+#include "core/queue/cq_event.hh"
 #include "core/queue/queues.hh"
 #include "core/queue/ring.hh"
 
@@ -43,24 +42,6 @@ bool write_cqe(Function &function, CqContext &cq, const struct ohca_cqe &cqe)
 	return write_entry(function, cq.buffer, OHCA_CQ_RING_OFFSET + slot * sizeof(cqe), cqe);
 }
 
-// ohca_hw_io.h, "CQ arming".
-void fire_if_armed(Function &function, uint32_t cqn, CqContext &cq, const struct ohca_cqe &cqe)
-{
-	// Between our CQE and our load of `arm`; the host has its fence between its store of `arm`
-	// and its last look at the ring. One of the two sees the other.
-	std::atomic_thread_fence(std::memory_order_seq_cst);
-	uint32_t arm;
-	if (!load_record(function, cq.buffer, offsetof(struct ohca_cq_record, arm), arm) || arm == cq.arm_fired)
-		return;
-	uint32_t type = arm & OHCA_CQ_ARM_TYPE_MASK;
-	bool solicited = (cqe.flags & OHCA_CQE_SOLICITED) || cqe.status != OHCA_CQE_STATUS_SUCCESS;
-	if (type != OHCA_CQ_ARM_NEXT && !(type == OHCA_CQ_ARM_SOLICITED && solicited))
-		return;
-	cq.arm_fired = arm;
-	post_completion_event(function, cqn, cq);
-	store_record(function, cq.buffer, offsetof(struct ohca_cq_record, fired), arm);
-}
-
 } // namespace
 
 bool post_cqe(Function &function, uint32_t cqn, struct ohca_cqe &cqe)
@@ -81,7 +62,7 @@ bool post_cqe(Function &function, uint32_t cqn, struct ohca_cqe &cqe)
 	}
 	cq->producer++;
 	function.count(OHCA_COUNTER_CQES);
-	fire_if_armed(function, cqn, *cq, cqe);
+	announce_cqe(function, cqn, *cq, cqe);
 	return true;
 }
 
