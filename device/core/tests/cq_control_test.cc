@@ -48,7 +48,7 @@ struct CqControl : testing::Test {
 	FakeCq cq;
 };
 
-// OHCA-CQ-D9
+// OHCA-CQ-D8
 TEST_F(CqControl, CountRaisesTheEvent)
 {
 	FakeFunction::must(moderate(3, 100));
@@ -63,7 +63,7 @@ TEST_F(CqControl, CountRaisesTheEvent)
 	EXPECT_EQ(events(), 0u);
 }
 
-// OHCA-CQ-D9
+// OHCA-CQ-D8
 TEST_F(CqControl, PeriodRaisesTheEvent)
 {
 	FakeFunction::must(moderate(100, 50));
@@ -79,7 +79,7 @@ TEST_F(CqControl, PeriodRaisesTheEvent)
 	EXPECT_EQ(net.engine.poll_timeout(), kNever);
 }
 
-// OHCA-CQ-D9
+// OHCA-CQ-D8
 TEST_F(CqControl, CqesBeforeArmingCount)
 {
 	FakeFunction::must(moderate(3, 50));
@@ -97,7 +97,7 @@ TEST_F(CqControl, CqesBeforeArmingCount)
 	EXPECT_EQ(events(), 1u);
 }
 
-// OHCA-CQ-D9: 0 in either is no moderation.
+// OHCA-CQ-D8: 0 in either is no moderation.
 TEST_F(CqControl, ZeroIsAtOnce)
 {
 	for (auto [count, period] : {std::pair<uint16_t, uint16_t>{0, 100}, {100, 0}, {0, 0}, {1, 100}}) {
@@ -109,7 +109,7 @@ TEST_F(CqControl, ZeroIsAtOnce)
 	}
 }
 
-// OHCA-CQ-D9, OHCA-CQ-D5: what is waited for decides whether there is an event, moderation when.
+// OHCA-CQ-D8, OHCA-CQ-D5: what is waited for decides whether there is an event, moderation when.
 TEST_F(CqControl, SolicitedIsModeratedToo)
 {
 	FakeFunction::must(moderate(100, 50));
@@ -131,7 +131,7 @@ TEST_F(CqControl, SolicitedIsModeratedToo)
 	EXPECT_EQ(events(), 1u);
 }
 
-// OHCA-CQ-D9: nothing is lost if the host arms anew before the event has come.
+// OHCA-CQ-D8: nothing is lost if the host arms anew before the event has come.
 TEST_F(CqControl, ArmingAnewKeepsTheEventThatIsHeld)
 {
 	FakeFunction::must(moderate(100, 50));
@@ -147,7 +147,7 @@ TEST_F(CqControl, ArmingAnewKeepsTheEventThatIsHeld)
 	EXPECT_EQ(cq.record().fired, cq.record().arm);
 }
 
-// OHCA-CQ-D9
+// OHCA-CQ-D8
 TEST_F(CqControl, ModifyWhileAnEventIsHeld)
 {
 	FakeFunction::must(moderate(100, 60'000));
@@ -270,7 +270,7 @@ struct CqResize : CqControl {
 	}
 };
 
-// OHCA-CQ-D10: in each phase of the old and the new ring.
+// OHCA-CQ-D9: in each phase of the old and the new ring.
 TEST_F(CqResize, KeepsCqesInOrder)
 {
 	uint32_t produced = 0;
@@ -291,7 +291,7 @@ TEST_F(CqResize, KeepsCqesInOrder)
 	EXPECT_EQ(context().overrun, 0);
 }
 
-// OHCA-CQ-D10: the old room is not the limit any more, the new one is.
+// OHCA-CQ-D9: the old room is not the limit any more, the new one is.
 TEST_F(CqResize, TheNewDepthCounts)
 {
 	for (uint32_t i = 0; i < 16; i++)
@@ -306,7 +306,7 @@ TEST_F(CqResize, TheNewDepthCounts)
 	EXPECT_EQ(int{result.status}, OHCA_CMD_STATUS_BAD_STATE);
 }
 
-// OHCA-CQ-D10, OHCA-CMD-D9
+// OHCA-CQ-D9, OHCA-CMD-D9
 TEST_F(CqResize, RefusesAndChangesNothing)
 {
 	for (uint32_t i = 0; i < 5; i++)
@@ -342,7 +342,7 @@ TEST_F(CqResize, RefusesAndChangesNothing)
 	expect(0, 5);
 }
 
-// OHCA-CQ-D10: arming and what has fired move, too.
+// OHCA-CQ-D9: arming and what has fired move, too.
 TEST_F(CqResize, KeepsTheArming)
 {
 	cq.arm(OHCA_CQ_ARM_NEXT);
@@ -364,7 +364,7 @@ TEST_F(CqResize, KeepsTheArming)
 	EXPECT_EQ(events(), 1u); // held back over the resizing
 }
 
-// OHCA-CQ-D10: while queue pairs complete.
+// OHCA-CQ-D9: while queue pairs complete.
 TEST_F(CqResize, UnderLoad)
 {
 	FakeQpOptions o = net.qp_options(0);
@@ -394,7 +394,7 @@ TEST_F(CqResize, UnderLoad)
 	}
 }
 
-// OHCA-CQ-D11
+// OHCA-CQ-D10
 TEST_F(CqControl, IgnoredOverrunOverwrites)
 {
 	cq = host.create_cq(2, OHCA_CQ_IGNORE_OVERRUN);
