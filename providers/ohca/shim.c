@@ -502,21 +502,17 @@ static const struct verbs_context_ops context_ops = {
 	.unimport_pd = ohca_unimport_pd,
 };
 
-static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd, void *private_data)
+static struct verbs_context *create_context(struct ibv_device *device, int cmd_fd)
 {
-	struct get_context_command command = {};
-	struct get_context_answer answer = {};
-	struct verbs_context *context;
-	int error;
+	return _verbs_init_and_alloc_context(device, cmd_fd, ohca_context_size(), NULL, RDMA_DRIVER_UNKNOWN);
+}
 
-	(void)private_data;
-	context = _verbs_init_and_alloc_context(device, cmd_fd, ohca_context_size(), NULL,
-						RDMA_DRIVER_UNKNOWN);
-	if (!context)
-		return NULL;
-	error = ibv_cmd_get_context(context, &command.core, sizeof(command), &answer.core, sizeof(answer));
+/* Destroys the context if it cannot be used, or if there is an error already. */
+static struct verbs_context *start_context(struct verbs_context *context, int cmd_fd, int error,
+					   const struct ohca_alloc_ucontext_resp *response)
+{
 	if (!error)
-		error = ohca_context_init(context, cmd_fd, &answer.driver);
+		error = ohca_context_init(context, cmd_fd, response);
 	if (error) {
 		verbs_uninit_context(context);
 		free(context);
@@ -525,6 +521,34 @@ static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd
 	}
 	verbs_set_ops(context, &context_ops);
 	return context;
+}
+
+static struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd, void *private_data)
+{
+	struct get_context_command command = {};
+	struct get_context_answer answer = {};
+	struct verbs_context *context = create_context(device, cmd_fd);
+	int error;
+
+	(void)private_data;
+	if (!context)
+		return NULL;
+	error = ibv_cmd_get_context(context, &command.core, sizeof(command), &answer.core, sizeof(answer));
+	return start_context(context, cmd_fd, error, &answer.driver);
+}
+
+static struct verbs_context *import_context(struct ibv_device *device, int cmd_fd)
+{
+	DECLARE_COMMAND_BUFFER(attributes, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, 1);
+	struct ohca_alloc_ucontext_resp response = {};
+	struct verbs_context *context = create_context(device, cmd_fd);
+	int error;
+
+	if (!context)
+		return NULL;
+	fill_attr_out_ptr(attributes, OHCA_ATTR_QUERY_CONTEXT_RESPONSE, &response);
+	error = ibv_cmd_query_context(&context->context, attributes);
+	return start_context(context, cmd_fd, error, &response);
 }
 
 static struct verbs_device *alloc_device(struct verbs_sysfs_dev *sysfs_device)
@@ -550,6 +574,7 @@ static const struct verbs_device_ops device_ops = {
 	.match_table = match_table,
 	.alloc_context = alloc_context,
 	.alloc_device = alloc_device,
+	.import_context = import_context,
 	.uninit_device = uninit_device,
 };
 

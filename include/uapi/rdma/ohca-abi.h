@@ -129,6 +129,14 @@ struct ohca_create_qp_resp {
 };
 
 /*
+ * An attribute of UVERBS_METHOD_QUERY_CONTEXT: what alloc_ucontext has answered, for a
+ * process that was given the file of the context (ibv_import_device()).
+ */
+enum ohca_query_context_attributes {
+	OHCA_ATTR_QUERY_CONTEXT_RESPONSE = (1U << UVERBS_ID_NS_SHIFT), /* out, struct ohca_alloc_ucontext_resp */
+};
+
+/*
  * A further UAR page of the context, for the queue pairs of a thread domain:
  * an ioctl object of the driver's name space.
  */

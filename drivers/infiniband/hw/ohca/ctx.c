@@ -5,6 +5,9 @@
 
 #include "ohca.h"
 
+#define UVERBS_MODULE_NAME ohca
+#include <rdma/uverbs_named_ioctl.h>
+
 /*
  * Read a request by the rules of ohca-abi.h: @minimum bytes must be there, up
  * to @size are known, and a longer one must end in zeroes.  Kernel callers
@@ -51,10 +54,12 @@ static void ohca_remove_mmap_entries(struct ohca_ucontext *ucontext)
 	rdma_user_mmap_entry_remove(&ucontext->uar_entry->rdma_entry);
 }
 
-static int ohca_alloc_ucontext_respond(struct ohca_dev *dev, struct ohca_ucontext *ucontext,
-				       struct ib_udata *udata)
+static void ohca_describe_ucontext(struct ohca_ucontext *ucontext,
+				   struct ohca_alloc_ucontext_resp *resp)
 {
-	struct ohca_alloc_ucontext_resp resp = {
+	struct ohca_dev *dev = to_ohca_dev(ucontext->ibucontext.device);
+
+	*resp = (struct ohca_alloc_ucontext_resp) {
 		.uar_index = ucontext->uar_index,
 		.uar_mmap_key = rdma_user_mmap_get_offset(&ucontext->uar_entry->rdma_entry),
 		.kick_mmap_key = rdma_user_mmap_get_offset(&ucontext->kick_entry->rdma_entry),
@@ -69,9 +74,36 @@ static int ohca_alloc_ucontext_respond(struct ohca_dev *dev, struct ohca_ucontex
 		.log_max_srq_depth = dev->caps.log_max_srq_depth,
 		.max_srq_sge = dev->caps.max_srq_sge,
 	};
+}
 
+static int ohca_alloc_ucontext_respond(struct ohca_ucontext *ucontext, struct ib_udata *udata)
+{
+	struct ohca_alloc_ucontext_resp resp;
+
+	ohca_describe_ucontext(ucontext, &resp);
 	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 }
+
+/* For a process that was given the file of the context: it maps the same pages. */
+int ohca_query_ucontext(struct ib_ucontext *ibucontext, struct uverbs_attr_bundle *attrs)
+{
+	struct ohca_alloc_ucontext_resp resp;
+
+	ohca_describe_ucontext(to_ohca_ucontext(ibucontext), &resp);
+	return uverbs_copy_to_struct_or_zero(attrs, OHCA_ATTR_QUERY_CONTEXT_RESPONSE, &resp,
+					     sizeof(resp));
+}
+
+ADD_UVERBS_ATTRIBUTES_SIMPLE(
+	ohca_query_context, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT,
+	UVERBS_ATTR_PTR_OUT(OHCA_ATTR_QUERY_CONTEXT_RESPONSE,
+			    UVERBS_ATTR_STRUCT(struct ohca_alloc_ucontext_resp, reserved_178),
+			    UA_MANDATORY));
+
+const struct uapi_definition ohca_context_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &ohca_query_context),
+	{},
+};
 
 int ohca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata)
 {
@@ -98,7 +130,7 @@ int ohca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata)
 	ret = ohca_create_mmap_entries(dev, ucontext);
 	if (ret)
 		goto err_uar;
-	ret = ohca_alloc_ucontext_respond(dev, ucontext, udata);
+	ret = ohca_alloc_ucontext_respond(ucontext, udata);
 	if (ret)
 		goto err_entries;
 	return 0;

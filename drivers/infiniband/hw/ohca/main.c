@@ -105,6 +105,7 @@ static const struct ib_device_ops ohca_device_ops = {
 	.query_port = ohca_query_port,
 	.query_qp = ohca_query_qp,
 	.query_srq = ohca_query_srq,
+	.query_ucontext = ohca_query_ucontext,
 	.reg_user_mr = ohca_reg_user_mr,
 	.req_notify_cq = ohca_req_notify_cq,
 	.rereg_user_mr = ohca_rereg_user_mr,

@@ -426,6 +426,8 @@ int ohca_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 
 /* ctx.c */
 int ohca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata);
+int ohca_query_ucontext(struct ib_ucontext *ibucontext, struct uverbs_attr_bundle *attrs);
+extern const struct uapi_definition ohca_context_defs[];
 void ohca_dealloc_ucontext(struct ib_ucontext *ibucontext);
 void ohca_disassociate_ucontext(struct ib_ucontext *ibucontext);
 int ohca_udata_request(struct ib_device *ibdev, struct ib_udata *udata, void *request,
