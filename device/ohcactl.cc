@@ -104,15 +104,21 @@ void print_queues(const json &functions)
 {
 	for (const json &function : functions) {
 		const json &queues = function["queues"];
-		printf("%s: %zu queue pairs, %zu completion queues\n", to_text(function["name"]).c_str(),
-		       queues["qps"].size(), queues["cqs"].size());
+		printf("%s: %zu queue pairs, %zu completion queues, %zu shared receive queues, %zu XRC domains\n",
+		       to_text(function["name"]).c_str(), queues["qps"].size(), queues["cqs"].size(),
+		       queues["srqs"].size(), queues["xrcds"].size());
 		if (!queues["qps"].empty())
-			print_table(queues["qps"], {"qpn", "state", "remote_qpn", "send_cq", "recv_cq", "uar",
-						    "sq_producer", "sq_fetched", "sq_completed", "rq_producer",
-						    "rq_consumed", "send_psn", "expected_psn"});
+			print_table(queues["qps"], {"qpn", "type", "state", "remote_qpn", "send_cq", "recv_cq", "srq",
+						    "xrcd", "uar", "sq_producer", "sq_fetched", "sq_completed",
+						    "rq_producer", "rq_consumed", "send_psn", "expected_psn"});
 		if (!queues["cqs"].empty())
-			print_table(queues["cqs"],
-				    {"cqn", "entries", "eq", "producer", "consumer", "overrun", "references"});
+			print_table(queues["cqs"], {"cqn", "entries", "eq", "producer", "consumer", "overrun",
+						    "moderation_count", "moderation_period_us", "references"});
+		if (!queues["srqs"].empty())
+			print_table(queues["srqs"], {"srqn", "entries", "pd", "xrcd", "cq", "producer", "consumer",
+						     "limit", "broken", "references"});
+		if (!queues["xrcds"].empty())
+			print_table(queues["xrcds"], {"xrcd", "references"});
 	}
 }
 
@@ -215,7 +221,7 @@ int main(int argc, char **argv)
 	app.set_version_flag("--version", "ohcactl " OHCA_VERSION);
 	app.require_subcommand(1);
 	add_command(app, arguments, "functions", "The functions and their state", false);
-	add_command(app, arguments, "queues", "Queue pairs and completion queues", true);
+	add_command(app, arguments, "queues", "Queue pairs, CQs, SRQs and XRC domains", true);
 	add_command(app, arguments, "counters", "Counters since the last reset", true);
 	add_command(app, arguments, "keys", "Memory keys", true);
 	add_command(app, arguments, "engine", "The engine process", false);

@@ -25,6 +25,9 @@ constexpr size_t kEntriesMax = 4096;
 
 constexpr std::array<const char *, 7> kQpStates = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
+constexpr std::array<const char *, 7> kQpTypes = {"?", "RC", "UC", "UD", "GSI", "XRC_INI", "XRC_TGT"};
+static_assert(kQpTypes.size() == OHCA_QP_TYPE_XRC_TGT + 1);
+
 constexpr std::array<const char *, OHCA_COUNTER_COUNT> kCounters = {
 	"tx_segments",
 	"rx_segments",
@@ -71,9 +74,12 @@ json describe_qp(const core::QpContext &qp)
 {
 	return {
 		{"qpn", qp.qpn},
+		{"type", qp.type < kQpTypes.size() ? kQpTypes[qp.type] : "?"},
 		{"state", qp.state < kQpStates.size() ? kQpStates[qp.state] : "?"},
 		{"send_cq", qp.send_cq},
 		{"recv_cq", qp.recv_cq},
+		{"srq", qp.srq},
+		{"xrcd", qp.xrcd},
 		{"uar", qp.uar},
 		{"sq_producer", qp.sq_producer_seen},
 		{"sq_fetched", qp.requester.fetch_index},
@@ -86,13 +92,18 @@ json describe_qp(const core::QpContext &qp)
 	};
 }
 
-json describe_queues(core::ContextMemory &context)
+json describe_qps(core::ContextMemory &context)
 {
 	json qps = json::array();
 	for (uint32_t i = 0; i < std::min(context.qp_limit(), core::kQpCountMax) && qps.size() < kEntriesMax; i++) {
 		if (const core::QpContext *qp = context.qp(i))
 			qps.push_back(describe_qp(copy_of(qp)));
 	}
+	return qps;
+}
+
+json describe_cqs(core::ContextMemory &context)
+{
 	json cqs = json::array();
 	for (uint32_t i = 0; i < std::min(context.cq_limit(), core::kCqCountMax) && cqs.size() < kEntriesMax; i++) {
 		const core::CqContext *entry = context.cq(i);
@@ -105,9 +116,50 @@ json describe_queues(core::ContextMemory &context)
 			       {"producer", cq.producer},
 			       {"consumer", cq.consumer_seen},
 			       {"overrun", cq.overrun != 0},
+			       {"moderation_count", cq.moderation_count},
+			       {"moderation_period_us", cq.moderation_period_us},
 			       {"references", cq.reference_count}});
 	}
-	return {{"qps", std::move(qps)}, {"cqs", std::move(cqs)}};
+	return cqs;
+}
+
+json describe_srqs(core::ContextMemory &context)
+{
+	json srqs = json::array();
+	for (uint32_t i = 0; i < std::min(context.srq_limit(), core::kSrqCountMax) && srqs.size() < kEntriesMax; i++) {
+		const core::SrqContext *entry = context.srq(i);
+		if (!entry)
+			continue;
+		const core::SrqContext srq = copy_of(entry);
+		srqs.push_back({{"srqn", i},
+				{"entries", uint64_t{1} << (srq.ring.log_depth & 31)},
+				{"pd", srq.pd},
+				{"xrcd", srq.xrcd},
+				{"cq", srq.cq},
+				{"producer", srq.producer_seen},
+				{"consumer", srq.consumer},
+				{"limit", srq.limit},
+				{"broken", srq.broken != 0},
+				{"references", srq.reference_count}});
+	}
+	return srqs;
+}
+
+json describe_xrcds(core::ContextMemory &context)
+{
+	json xrcds = json::array();
+	for (uint32_t i = 0; i < std::min(context.xrcd_limit(), core::kXrcdCountMax) && xrcds.size() < kEntriesMax; i++)
+		if (const core::XrcdContext *entry = context.xrcd(i))
+			xrcds.push_back({{"xrcd", i}, {"references", copy_of(entry).reference_count}});
+	return xrcds;
+}
+
+json describe_queues(core::ContextMemory &context)
+{
+	return {{"qps", describe_qps(context)},
+		{"cqs", describe_cqs(context)},
+		{"srqs", describe_srqs(context)},
+		{"xrcds", describe_xrcds(context)}};
 }
 
 json describe_counters(core::ContextMemory &context)

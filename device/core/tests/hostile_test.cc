@@ -193,19 +193,50 @@ TEST_P(Hostile, ApplicationScribblesOverItsRings) // OHCA-GEN-D4; acceptance: ga
 		ASSERT_EQ(host.at<uint8_t>(canary + at), 0x5c);
 }
 
+struct OddCommand {
+	uint16_t opcode;
+	uint32_t input_size;
+};
+
+constexpr uint32_t kHandleSize = sizeof(ohca_cmd_handle);
+
+constexpr OddCommand kOddCommands[] = {
+	{OHCA_CMD_SET_PORT, sizeof(ohca_cmd_set_port_in)},
+	{OHCA_CMD_SET_GID, sizeof(ohca_cmd_set_gid_in)},
+	{OHCA_CMD_CREATE_EQ, sizeof(ohca_cmd_create_eq_in)},
+	{OHCA_CMD_DESTROY_EQ, kHandleSize},
+	{OHCA_CMD_CREATE_UAR, 0},
+	{OHCA_CMD_DESTROY_UAR, kHandleSize},
+	{OHCA_CMD_CREATE_PD, 0},
+	{OHCA_CMD_DESTROY_PD, kHandleSize},
+	{OHCA_CMD_CREATE_MKEY, sizeof(ohca_cmd_create_mkey_in)},
+	{OHCA_CMD_MODIFY_MKEY, sizeof(ohca_cmd_modify_mkey_in)},
+	{OHCA_CMD_DESTROY_MKEY, kHandleSize},
+	{OHCA_CMD_CREATE_CQ, sizeof(ohca_cmd_create_cq_in)},
+	{OHCA_CMD_MODIFY_CQ, sizeof(ohca_cmd_modify_cq_in)},
+	{OHCA_CMD_RESIZE_CQ, sizeof(ohca_cmd_resize_cq_in)},
+	{OHCA_CMD_DESTROY_CQ, kHandleSize},
+	{OHCA_CMD_CREATE_QP, sizeof(ohca_cmd_create_qp_in)},
+	{OHCA_CMD_MODIFY_QP, sizeof(ohca_cmd_modify_qp_in)},
+	{OHCA_CMD_QUERY_QP, kHandleSize},
+	{OHCA_CMD_DESTROY_QP, kHandleSize},
+	{OHCA_CMD_CREATE_SRQ, sizeof(ohca_cmd_create_srq_in)},
+	{OHCA_CMD_MODIFY_SRQ, sizeof(ohca_cmd_modify_srq_in)},
+	{OHCA_CMD_QUERY_SRQ, kHandleSize},
+	{OHCA_CMD_RESIZE_SRQ, sizeof(ohca_cmd_resize_srq_in)},
+	{OHCA_CMD_DESTROY_SRQ, kHandleSize},
+	{OHCA_CMD_CREATE_XRCD, 0},
+	{OHCA_CMD_DESTROY_XRCD, kHandleSize},
+	{OHCA_CMD_ATTACH_MULTICAST, sizeof(ohca_cmd_multicast_in)},
+	{OHCA_CMD_DETACH_MULTICAST, sizeof(ohca_cmd_multicast_in)},
+};
+
 TEST_P(Hostile, DriverSendsOddCommands) // acceptance: garbage in the command ring, oversized create
 {
 	HealthyFlow other(net, 1);
 	FakeFunction &host = net[0];
 	for (int round = 0; round < 1500; round++) {
-		static constexpr uint16_t kOpcodes[] = {
-			OHCA_CMD_SET_PORT,   OHCA_CMD_SET_GID,     OHCA_CMD_CREATE_EQ,   OHCA_CMD_DESTROY_EQ,
-			OHCA_CMD_CREATE_UAR, OHCA_CMD_DESTROY_UAR, OHCA_CMD_CREATE_PD,   OHCA_CMD_DESTROY_PD,
-			OHCA_CMD_CREATE_MKEY, OHCA_CMD_DESTROY_MKEY, OHCA_CMD_CREATE_CQ, OHCA_CMD_DESTROY_CQ,
-			OHCA_CMD_CREATE_QP,  OHCA_CMD_MODIFY_QP,   OHCA_CMD_QUERY_QP,    OHCA_CMD_DESTROY_QP,
-		};
-		static constexpr uint32_t kInputs[] = {8, 32, 32, 8, 0, 8, 0, 8, 56, 8, 32, 8, 56, 80, 8, 8};
-		size_t which = random() % std::size(kOpcodes);
+		const OddCommand &odd = kOddCommands[random() % std::size(kOddCommands)];
 		std::byte input[128];
 		// Fields of every size with odd numbers in them.
 		for (size_t at = 0; at < sizeof(input);) {
@@ -224,7 +255,7 @@ TEST_P(Hostile, DriverSendsOddCommands) // acceptance: garbage in the command ri
 			std::memcpy(input, &list, sizeof(list));
 		}
 		std::byte output[4096];
-		host.execute(kOpcodes[which], input, kInputs[which], output, 256);
+		host.execute(odd.opcode, input, odd.input_size, output, 256);
 		net.advance(random() % 100'000);
 		ASSERT_TRUE(host.function().running());
 		if (round % 50 == 0) {
