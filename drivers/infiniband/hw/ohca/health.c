@@ -112,8 +112,9 @@ static void ohca_fatal_work(struct work_struct *work)
 static void ohca_flush_work(struct work_struct *work)
 {
 	struct ohca_dev *dev = container_of(work, struct ohca_dev, flush_work);
+	unsigned long cqn, qpn;
 	struct ohca_cq *cq;
-	unsigned long cqn;
+	struct ohca_qp *qp;
 
 	xa_for_each(&dev->cqs, cqn, cq) {
 		cq = ohca_get_cq(dev, cqn);
@@ -122,6 +123,13 @@ static void ohca_flush_work(struct work_struct *work)
 		if (cq->ibcq.comp_handler)
 			cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 		ohca_put_cq(cq);
+	}
+	xa_for_each(&dev->qps, qpn, qp) {
+		qp = ohca_get_qp(dev, qpn);
+		if (!qp)
+			continue;
+		ohca_qp_tell_last_wqe(qp);
+		ohca_put_qp(qp);
 	}
 }
 

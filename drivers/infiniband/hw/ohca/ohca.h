@@ -540,6 +540,7 @@ void ohca_put_qp(struct ohca_qp *qp);
 /* qp_modify.c */
 int ohca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_udata *udata);
+void ohca_qp_tell_last_wqe(struct ohca_qp *qp);
 int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init_attr);
 

@@ -64,6 +64,8 @@ static u8 ohca_qp_type(struct ohca_dev *dev, enum ib_qp_type type, bool user)
 		[IB_QPT_RC] = { OHCA_FEATURE_RC, OHCA_QP_TYPE_RC },
 		[IB_QPT_UC] = { OHCA_FEATURE_UC, OHCA_QP_TYPE_UC },
 		[IB_QPT_UD] = { OHCA_FEATURE_UD, OHCA_QP_TYPE_UD },
+		[IB_QPT_XRC_INI] = { OHCA_FEATURE_XRC, OHCA_QP_TYPE_XRC_INI },
+		[IB_QPT_XRC_TGT] = { OHCA_FEATURE_XRC, OHCA_QP_TYPE_XRC_TGT },
 	};
 
 	if ((u32)type >= ARRAY_SIZE(types) || types[type].feature & ~dev->features ||
@@ -79,6 +81,26 @@ static u32 ohca_qp_create_flags(struct ohca_dev *dev, enum ib_qp_type type)
 	return 0;
 }
 
+static bool ohca_is_xrc(enum ib_qp_type type)
+{
+	return type == IB_QPT_XRC_INI || type == IB_QPT_XRC_TGT;
+}
+
+/* What a QP of the type must belong to. */
+static int ohca_qp_check_objects(struct ohca_dev *dev, const struct ib_qp_init_attr *attr)
+{
+	bool ok = attr->send_cq && attr->recv_cq;
+
+	if (attr->qp_type == IB_QPT_XRC_INI)
+		ok = attr->send_cq;
+	else if (attr->qp_type == IB_QPT_XRC_TGT)
+		ok = attr->xrcd;
+	if (ok)
+		return 0;
+	ibdev_dbg(&dev->ibdev, "QP of type %d without CQs or XRC domain\n", attr->qp_type);
+	return -EINVAL;
+}
+
 static int ohca_qp_check_type(struct ohca_dev *dev, const struct ib_qp_init_attr *attr, bool user)
 {
 	u32 unknown = attr->create_flags & ~ohca_qp_create_flags(dev, attr->qp_type);
@@ -87,16 +109,31 @@ static int ohca_qp_check_type(struct ohca_dev *dev, const struct ib_qp_init_attr
 		ibdev_dbg(&dev->ibdev, "QP type %d not supported\n", attr->qp_type);
 		return -EOPNOTSUPP;
 	}
-	if (unknown || attr->srq || attr->rwq_ind_tbl) {
-		ibdev_dbg(&dev->ibdev, "create flags %#x, SRQ or indirection table not supported\n",
+	if (unknown || attr->rwq_ind_tbl) {
+		ibdev_dbg(&dev->ibdev, "create flags %#x or indirection table not supported\n",
 			  unknown);
 		return -EOPNOTSUPP;
 	}
-	if (!attr->send_cq || !attr->recv_cq) {
-		ibdev_dbg(&dev->ibdev, "a QP of type %d needs two CQs\n", attr->qp_type);
+	/* Of the SRQ of an XRC QP only its peer knows. */
+	if (attr->srq && (attr->srq->srq_type != IB_SRQT_BASIC || ohca_is_xrc(attr->qp_type))) {
+		ibdev_dbg(&dev->ibdev, "SRQ of type %d cannot belong to a QP of type %d\n",
+			  attr->srq->srq_type, attr->qp_type);
 		return -EINVAL;
 	}
-	return 0;
+	return ohca_qp_check_objects(dev, attr);
+}
+
+/* Who receives elsewhere, or not at all, has no receive queue whatever is asked for. */
+static void ohca_qp_adjust_caps(struct ib_qp_init_attr *attr)
+{
+	struct ib_qp_cap *cap = &attr->cap;
+
+	if (attr->qp_type == IB_QPT_XRC_TGT)
+		memset(cap, 0, sizeof(*cap));
+	if (attr->srq || attr->qp_type == IB_QPT_XRC_INI) {
+		cap->max_recv_wr = 0;
+		cap->max_recv_sge = 0;
+	}
 }
 
 /* What a send WQE of these capabilities takes. */
@@ -110,6 +147,12 @@ static u32 ohca_send_size(enum ib_qp_type type, const struct ib_qp_cap *cap)
 	return sizeof(struct ohca_sq_wqe) +
 	       max_t(u32, payload, sizeof(struct ohca_wqe_atomic) + sizeof(struct ohca_sge));
 }
+
+/* The kernel may post any operation, whatever it asked for. */
+#define OHCA_KERNEL_WQE_SIZE	(sizeof(struct ohca_sq_wqe) + \
+				 max(sizeof(struct ohca_wqe_register), \
+				     sizeof(struct ohca_wqe_masked_atomic) + \
+				     sizeof(struct ohca_sge)))
 
 static int ohca_qp_check_caps(struct ohca_dev *dev, enum ib_qp_type type,
 			      const struct ib_qp_cap *cap)
@@ -143,7 +186,7 @@ static void ohca_ring_init(struct ohca_ring *ring, u32 wrs, u8 max_sge, u8 log_s
 /* Geometry of a kernel QP: record, send ring, receive ring. Returns its size. */
 static size_t ohca_qp_lay_out(struct ohca_qp *qp, struct ib_qp_cap *cap)
 {
-	u32 send = ohca_send_size(qp->ibqp.qp_type, cap);
+	u32 send = max_t(u32, ohca_send_size(qp->ibqp.qp_type, cap), OHCA_KERNEL_WQE_SIZE);
 	u32 recv = sizeof(struct ohca_rq_wqe) + cap->max_recv_sge * sizeof(struct ohca_sge);
 	struct ohca_ring *sq = &qp->sq;
 	struct ohca_ring *rq = &qp->rq;
@@ -174,15 +217,27 @@ static bool ohca_qpn_ok(enum ib_qp_type type, u32 qpn)
 	return qpn >= OHCA_QPN_MIN && qpn <= OHCA_QPN_MAX;
 }
 
+static void ohca_qp_name_objects(const struct ohca_qp *qp, const struct ib_qp_init_attr *attr,
+				 struct ohca_create_qp_params *params)
+{
+	if (attr->qp_type == IB_QPT_XRC_TGT) {
+		params->xrcdn = to_ohca_xrcd(attr->xrcd)->xrcdn;
+		return;
+	}
+	params->pdn = to_ohca_pd(qp->ibqp.pd)->pdn;
+	params->send_cqn = to_ohca_cq(attr->send_cq)->cqn;
+	if (attr->qp_type != IB_QPT_XRC_INI)
+		params->recv_cqn = to_ohca_cq(attr->recv_cq)->cqn;
+	if (attr->srq)
+		params->srqn = to_ohca_srq(attr->srq)->srqn;
+}
+
 static int ohca_qp_issue_create(struct ohca_dev *dev, struct ohca_qp *qp,
 				const struct ib_qp_init_attr *attr,
 				const struct ohca_page_list *pages)
 {
 	struct ohca_create_qp_params params = {
 		.pages = pages,
-		.pdn = to_ohca_pd(qp->ibqp.pd)->pdn,
-		.send_cqn = to_ohca_cq(attr->send_cq)->cqn,
-		.recv_cqn = to_ohca_cq(attr->recv_cq)->cqn,
 		.uar = qp->uar_index,
 		.sq_offset = qp->sq.offset,
 		.rq_offset = qp->rq.offset,
@@ -195,7 +250,8 @@ static int ohca_qp_issue_create(struct ohca_dev *dev, struct ohca_qp *qp,
 	struct ohca_create_qp_result result;
 	int ret;
 
-	if (attr->sq_sig_type == IB_SIGNAL_ALL_WR)
+	ohca_qp_name_objects(qp, attr, &params);
+	if (attr->sq_sig_type == IB_SIGNAL_ALL_WR && attr->qp_type != IB_QPT_XRC_TGT)
 		params.flags |= OHCA_QP_SIGNAL_ALL;
 	if (!qp->sq.depth)
 		params.flags |= OHCA_QP_NO_SQ;
@@ -240,29 +296,30 @@ static void ohca_qp_free_rings(struct ohca_dev *dev, struct ohca_qp *qp)
 	ohca_buffer_free(dev, &qp->buffer);
 }
 
+/* XRC initiators have no CQ for receives. */
+static bool ohca_has_recv_cq(const struct ohca_qp *qp)
+{
+	return qp->ibqp.recv_cq && qp->ibqp.recv_cq != qp->ibqp.send_cq;
+}
+
 static int ohca_qp_attach(struct ohca_qp *qp)
 {
-	struct ohca_cq *send_cq = to_ohca_cq(qp->ibqp.send_cq);
-	struct ohca_cq *recv_cq = to_ohca_cq(qp->ibqp.recv_cq);
 	int ret;
 
-	ret = ohca_cq_attach_qp(send_cq, qp);
-	if (ret || send_cq == recv_cq)
+	ret = ohca_cq_attach_qp(to_ohca_cq(qp->ibqp.send_cq), qp);
+	if (ret || !ohca_has_recv_cq(qp))
 		return ret;
-	ret = ohca_cq_attach_qp(recv_cq, qp);
+	ret = ohca_cq_attach_qp(to_ohca_cq(qp->ibqp.recv_cq), qp);
 	if (ret)
-		ohca_cq_detach_qp(send_cq, qp);
+		ohca_cq_detach_qp(to_ohca_cq(qp->ibqp.send_cq), qp);
 	return ret;
 }
 
 static void ohca_qp_detach(struct ohca_qp *qp)
 {
-	struct ohca_cq *send_cq = to_ohca_cq(qp->ibqp.send_cq);
-	struct ohca_cq *recv_cq = to_ohca_cq(qp->ibqp.recv_cq);
-
-	ohca_cq_detach_qp(send_cq, qp);
-	if (send_cq != recv_cq)
-		ohca_cq_detach_qp(recv_cq, qp);
+	ohca_cq_detach_qp(to_ohca_cq(qp->ibqp.send_cq), qp);
+	if (ohca_has_recv_cq(qp))
+		ohca_cq_detach_qp(to_ohca_cq(qp->ibqp.recv_cq), qp);
 }
 
 static int ohca_create_kernel_qp(struct ohca_dev *dev, struct ohca_qp *qp,
@@ -437,6 +494,43 @@ err_umem:
 	return ret;
 }
 
+/* XRC targets have no queues: work is posted to SRQs, and completes where these say. */
+static int ohca_create_target_qp(struct ohca_dev *dev, struct ohca_qp *qp,
+				 struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct ohca_create_qp_resp resp = {};
+	struct ohca_create_qp_req req = {};
+	int ret;
+
+	ret = ohca_udata_request(&dev->ibdev, udata, &req, 0, sizeof(req));
+	if (ret)
+		return ret;
+	if (memchr_inv(&req, 0, sizeof(req))) {
+		ibdev_dbg(&dev->ibdev, "XRC target with queues\n");
+		return -EINVAL;
+	}
+	/* There are no rings that the kernel would have to look after. */
+	qp->user = true;
+	ret = ohca_qp_issue_create(dev, qp, attr, NULL);
+	if (ret)
+		return ret;
+	ret = ohca_qp_publish(dev, qp);
+	if (ret)
+		goto err_destroy;
+	resp.qpn = qp->qpn;
+	if (udata)
+		ret = ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
+	if (ret)
+		goto err_unpublish;
+	return 0;
+
+err_unpublish:
+	ohca_qp_unpublish(dev, qp);
+err_destroy:
+	ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
+	return ret;
+}
+
 int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
 	struct ohca_dev *dev = to_ohca_dev(ibqp->device);
@@ -446,6 +540,7 @@ int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_u
 	ret = ohca_qp_check_type(dev, attr, udata);
 	if (ret)
 		return ret;
+	ohca_qp_adjust_caps(attr);
 	ret = ohca_qp_check_caps(dev, attr->qp_type, &attr->cap);
 	if (ret)
 		return ret;
@@ -456,6 +551,8 @@ int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_u
 	mutex_init(&qp->mutex);
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
+	if (attr->qp_type == IB_QPT_XRC_TGT)
+		return ohca_create_target_qp(dev, qp, attr, udata);
 	return udata ? ohca_create_user_qp(dev, qp, attr, udata) :
 		       ohca_create_kernel_qp(dev, qp, attr);
 }

@@ -198,7 +198,8 @@ static void ohca_clear_ring(struct ohca_cq *cq, struct ohca_ring *ring, __le32 *
 static void ohca_restart_rings(struct ohca_qp *qp)
 {
 	struct ohca_cq *send_cq = to_ohca_cq(qp->ibqp.send_cq);
-	struct ohca_cq *recv_cq = to_ohca_cq(qp->ibqp.recv_cq);
+	/* An XRC initiator receives nothing. */
+	struct ohca_cq *recv_cq = qp->ibqp.recv_cq ? to_ohca_cq(qp->ibqp.recv_cq) : send_cq;
 
 	ohca_cq_clean_qp(send_cq, qp);
 	if (recv_cq != send_cq)
@@ -223,6 +224,23 @@ static bool ohca_leaves_service(int mask, const struct ib_qp_attr *attr)
 {
 	return mask & IB_QP_STATE &&
 	       (attr->qp_state == IB_QPS_ERR || attr->qp_state == IB_QPS_RESET);
+}
+
+/*
+ * A failed device does not tell that it takes no further WQE from an SRQ, which
+ * kernel users that drain a QP wait for.
+ */
+void ohca_qp_tell_last_wqe(struct ohca_qp *qp)
+{
+	struct ib_event event = {
+		.device = qp->ibqp.device,
+		.event = IB_EVENT_QP_LAST_WQE_REACHED,
+		.element.qp = &qp->ibqp,
+	};
+
+	if (!qp->user && qp->ibqp.srq && READ_ONCE(qp->state) == IB_QPS_ERR &&
+	    qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 }
 
 int ohca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
@@ -256,6 +274,8 @@ int ohca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	}
 out:
 	mutex_unlock(&qp->mutex);
+	if (!ret && ohca_failed(dev))
+		ohca_qp_tell_last_wqe(qp);
 	return ret;
 }
 

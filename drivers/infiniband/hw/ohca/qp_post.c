@@ -24,6 +24,17 @@ static const struct ohca_opcode ohca_opcodes[] = {
 	[IB_WR_RDMA_READ] = { OHCA_WR_READ, IB_WC_RDMA_READ },
 	[IB_WR_ATOMIC_CMP_AND_SWP] = { OHCA_WR_CAS, IB_WC_COMP_SWAP, OHCA_FEATURE_ATOMIC },
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = { OHCA_WR_FADD, IB_WC_FETCH_ADD, OHCA_FEATURE_ATOMIC },
+	[IB_WR_RDMA_READ_WITH_INV] = { OHCA_WR_READ_INV, IB_WC_RDMA_READ, OHCA_FEATURE_READ_INV },
+	[IB_WR_MASKED_ATOMIC_CMP_AND_SWP] = { OHCA_WR_MASKED_CAS, IB_WC_MASKED_COMP_SWAP,
+					      OHCA_FEATURE_MASKED_ATOMIC },
+	[IB_WR_MASKED_ATOMIC_FETCH_AND_ADD] = { OHCA_WR_MASKED_FADD, IB_WC_MASKED_FETCH_ADD,
+						OHCA_FEATURE_MASKED_ATOMIC },
+	[IB_WR_ATOMIC_WRITE] = { OHCA_WR_ATOMIC_WRITE, IB_WC_ATOMIC_WRITE,
+				 OHCA_FEATURE_ATOMIC_WRITE },
+	[IB_WR_REG_MR] = { OHCA_WR_REG_MR, IB_WC_REG_MR, OHCA_FEATURE_FAST_REG, OHCA_ON_UC },
+	[IB_WR_LOCAL_INV] = { OHCA_WR_LOCAL_INV, IB_WC_LOCAL_INV, OHCA_FEATURE_FAST_REG,
+			      OHCA_ON_UC },
+	/* FLUSH: in the kernel nothing says yet where a WR carries its arguments. */
 };
 
 #define OHCA_SEND_FLAGS	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_INLINE)
@@ -106,7 +117,7 @@ static int ohca_set_atomic(struct ohca_sq_wqe *wqe, const struct ib_send_wr *wr)
 	const struct ib_atomic_wr *atomic = atomic_wr(wr);
 	struct ohca_wqe_atomic *args = (void *)(wqe + 1);
 
-	if (wr->num_sge != 1 || wr->send_flags & IB_SEND_INLINE)
+	if (wr->num_sge != 1)
 		return -EINVAL;
 	wqe->remote_address = cpu_to_le64(atomic->remote_addr);
 	wqe->rkey = cpu_to_le32(atomic->rkey);
@@ -116,6 +127,30 @@ static int ohca_set_atomic(struct ohca_sq_wqe *wqe, const struct ib_send_wr *wr)
 	} else {
 		args->operand = cpu_to_le64(atomic->compare_add);
 		args->compare = 0;
+	}
+	wqe->num_sge = 1;
+	ohca_set_sges((void *)(args + 1), wr->sg_list, 1);
+	return 0;
+}
+
+static int ohca_set_masked_atomic(struct ohca_sq_wqe *wqe, const struct ib_send_wr *wr)
+{
+	const struct ib_atomic_wr *atomic = atomic_wr(wr);
+	struct ohca_wqe_masked_atomic *args = (void *)(wqe + 1);
+
+	if (wr->num_sge != 1)
+		return -EINVAL;
+	wqe->remote_address = cpu_to_le64(atomic->remote_addr);
+	wqe->rkey = cpu_to_le32(atomic->rkey);
+	memset(args, 0, sizeof(*args));
+	if (wr->opcode == IB_WR_MASKED_ATOMIC_CMP_AND_SWP) {
+		args->operand = cpu_to_le64(atomic->swap);
+		args->compare = cpu_to_le64(atomic->compare_add);
+		args->swap_mask = cpu_to_le64(atomic->swap_mask);
+		args->compare_mask = cpu_to_le64(atomic->compare_add_mask);
+	} else {
+		args->operand = cpu_to_le64(atomic->compare_add);
+		args->boundary_mask = cpu_to_le64(atomic->compare_add_mask);
 	}
 	wqe->num_sge = 1;
 	ohca_set_sges((void *)(args + 1), wr->sg_list, 1);
@@ -157,6 +192,50 @@ static u8 ohca_wqe_flags(const struct ohca_qp *qp, const struct ib_send_wr *wr)
 	return flags;
 }
 
+static bool ohca_can_inline(enum ib_wr_opcode opcode)
+{
+	switch (opcode) {
+	case IB_WR_SEND:
+	case IB_WR_SEND_WITH_IMM:
+	case IB_WR_SEND_WITH_INV:
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+	case IB_WR_ATOMIC_WRITE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Header fields of the operations whose payload is what the elements name. */
+static void ohca_set_transfer(struct ohca_sq_wqe *wqe, const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_SEND_WITH_IMM:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		wqe->immediate = wr->ex.imm_data;
+		break;
+	case IB_WR_SEND_WITH_INV:
+	case IB_WR_RDMA_READ_WITH_INV:
+		wqe->invalidate_key = cpu_to_le32(wr->ex.invalidate_rkey);
+		break;
+	default:
+		break;
+	}
+	switch (wr->opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+	case IB_WR_RDMA_READ:
+	case IB_WR_RDMA_READ_WITH_INV:
+	case IB_WR_ATOMIC_WRITE:
+		wqe->remote_address = cpu_to_le64(rdma_wr(wr)->remote_addr);
+		wqe->rkey = cpu_to_le32(rdma_wr(wr)->rkey);
+		break;
+	default:
+		break;
+	}
+}
+
 static int ohca_build_send(struct ohca_qp *qp, struct ohca_sq_wqe *wqe,
 			   const struct ohca_opcode *op, const struct ib_send_wr *wr)
 {
@@ -165,40 +244,36 @@ static int ohca_build_send(struct ohca_qp *qp, struct ohca_sq_wqe *wqe,
 
 	if (wr->num_sge < 0 || wr->num_sge > qp->sq.max_sge || wr->send_flags & ~OHCA_SEND_FLAGS)
 		return -EINVAL;
+	if (wr->send_flags & IB_SEND_INLINE && !ohca_can_inline(wr->opcode))
+		return -EINVAL;
 
 	memset(wqe, 0, sizeof(*wqe));
 	wqe->opcode = op->wqe;
 	wqe->flags = ohca_wqe_flags(qp, wr);
+	switch (wr->opcode) {
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return ohca_set_atomic(wqe, wr);
+	case IB_WR_MASKED_ATOMIC_CMP_AND_SWP:
+	case IB_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+		return ohca_set_masked_atomic(wqe, wr);
+	case IB_WR_REG_MR:
+		return ohca_build_reg_mr(to_ohca_dev(qp->ibqp.device), wqe, wr);
+	case IB_WR_LOCAL_INV:
+		wqe->invalidate_key = cpu_to_le32(wr->ex.invalidate_rkey);
+		return 0;
+	default:
+		break;
+	}
+	ohca_set_transfer(wqe, wr);
 	if (ohca_is_datagram(qp->ibqp.qp_type)) {
 		ret = ohca_set_datagram(qp, payload, ud_wr(wr));
 		if (ret)
 			return ret;
 		payload += sizeof(struct ohca_wqe_datagram);
 	}
-	switch (wr->opcode) {
-	case IB_WR_ATOMIC_CMP_AND_SWP:
-	case IB_WR_ATOMIC_FETCH_AND_ADD:
-		return ohca_set_atomic(wqe, wr);
-	case IB_WR_RDMA_WRITE_WITH_IMM:
-		wqe->immediate = wr->ex.imm_data;
-		fallthrough;
-	case IB_WR_RDMA_WRITE:
-	case IB_WR_RDMA_READ:
-		wqe->remote_address = cpu_to_le64(rdma_wr(wr)->remote_addr);
-		wqe->rkey = cpu_to_le32(rdma_wr(wr)->rkey);
-		break;
-	case IB_WR_SEND_WITH_IMM:
-		wqe->immediate = wr->ex.imm_data;
-		break;
-	case IB_WR_SEND_WITH_INV:
-		wqe->invalidate_key = cpu_to_le32(wr->ex.invalidate_rkey);
-		break;
-	default:
-		break;
-	}
 	if (wr->send_flags & IB_SEND_INLINE)
-		return wr->opcode == IB_WR_RDMA_READ ? -EINVAL :
-							   ohca_set_inline(qp, wqe, payload, wr);
+		return ohca_set_inline(qp, wqe, payload, wr);
 	wqe->num_sge = wr->num_sge;
 	ohca_set_sges(payload, wr->sg_list, wr->num_sge);
 	return 0;
@@ -290,7 +365,8 @@ int ohca_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	u32 head;
 
 	spin_lock_irqsave(&rq->lock, flags);
-	if (qp->state == IB_QPS_RESET) {
+	/* With an SRQ there is no receive queue. */
+	if (qp->state == IB_QPS_RESET || ibqp->srq) {
 		ret = -EINVAL;
 		goto out;
 	}
