@@ -1,27 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion queues: creation, destruction, and finding them by number. */
 
-#include <linux/dma-mapping.h>
-
 #include <rdma/uverbs_ioctl.h>
 
 #include "ohca.h"
-
-/* In whole pages, so that the device can be given nothing but what is the queue's. */
-int ohca_buffer_alloc(struct ohca_dev *dev, struct ohca_buffer *buffer, size_t size)
-{
-	buffer->size = PAGE_ALIGN(size);
-	buffer->cpu = dma_alloc_coherent(ohca_device(dev), buffer->size, &buffer->dma,
-					 GFP_KERNEL | __GFP_NOWARN);
-	return buffer->cpu ? 0 : -ENOMEM;
-}
-
-void ohca_buffer_free(struct ohca_dev *dev, struct ohca_buffer *buffer)
-{
-	if (buffer->cpu)
-		dma_free_coherent(ohca_device(dev), buffer->size, buffer->cpu, buffer->dma);
-	buffer->cpu = NULL;
-}
 
 /* Hard interrupts look CQs up; destroy waits until the last has let go. */
 struct ohca_cq *ohca_get_cq(struct ohca_dev *dev, u32 cqn)
@@ -164,11 +146,10 @@ static int ohca_create_kernel_cq(struct ohca_dev *dev, struct ohca_cq *cq, u32 c
 	if (ret)
 		return ret;
 	cq->record = cq->buffer.cpu;
-	cq->ring = cq->buffer.cpu + OHCA_CQ_RING_OFFSET;
 	spin_lock_init(&cq->lock);
 	xa_init(&cq->qps);
 	xa_init(&cq->srqs);
-	ohca_page_list_from_dma(cq->buffer.dma, cq->buffer.size, &pages);
+	ohca_buffer_describe(&cq->buffer, &pages);
 	ret = ohca_cq_issue_create(dev, cq, &pages);
 	if (ret)
 		goto err_buffer;

@@ -37,7 +37,9 @@ static enum ib_wc_status ohca_wc_status(u8 status)
 
 static struct ohca_cqe *ohca_cqe_at(const struct ohca_cq *cq, u32 index)
 {
-	return &cq->ring[index & ((1U << cq->log_depth) - 1)];
+	size_t slot = index & ((1U << cq->log_depth) - 1);
+
+	return ohca_buffer_at(&cq->buffer, OHCA_CQ_RING_OFFSET + slot * sizeof(struct ohca_cqe));
 }
 
 static bool ohca_cqe_ready(const struct ohca_cq *cq, u32 index)

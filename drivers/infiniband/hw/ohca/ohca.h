@@ -237,12 +237,24 @@ struct ohca_ah {
 	struct ohca_wqe_datagram datagram;
 };
 
-/* Queue memory of the kernel's own queues: one coherent range. */
+/* Queue memory of the kernel's own queues, see queue_buffer.c. */
 struct ohca_buffer {
-	void *cpu;
-	dma_addr_t dma;
+	void *cpu;		/* the start, where the record is */
+	dma_addr_t dma;		/* of the only piece, or of the list */
 	size_t size;
+	void **pieces;		/* NULL: one range */
+	__le64 *list;
+	u32 count;
 };
+
+#define OHCA_PIECE_SIZE		SZ_64K
+
+static inline void *ohca_buffer_at(const struct ohca_buffer *buffer, size_t offset)
+{
+	if (likely(!buffer->pieces))
+		return buffer->cpu + offset;
+	return buffer->pieces[offset / OHCA_PIECE_SIZE] + offset % OHCA_PIECE_SIZE;
+}
 
 struct ohca_cq {
 	struct ib_cq ibcq;
@@ -258,7 +270,6 @@ struct ohca_cq {
 	/* Kernel CQs. */
 	struct ohca_buffer buffer;
 	struct ohca_cq_record *record;
-	struct ohca_cqe *ring;
 	spinlock_t lock;		/* all below, and the tails of its QPs' rings */
 	u32 consumer;
 	u32 arm_value;
@@ -314,7 +325,6 @@ struct ohca_srq {
 	struct ohca_buffer buffer;
 	spinlock_t lock;		/* all below; inside a CQ's lock */
 	struct ohca_srq_record *record;
-	void *ring;
 	u32 producer;
 	u32 outstanding;		/* at most depth */
 	bool resizing;			/* nothing may be posted */
@@ -489,8 +499,11 @@ int ohca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 struct ohca_cq *ohca_get_cq(struct ohca_dev *dev, u32 cqn);
 void ohca_put_cq(struct ohca_cq *cq);
 int ohca_cq_check_buffer(struct ohca_dev *dev, u64 address, u64 length, u8 log_depth, u32 cqe);
+
+/* queue_buffer.c */
 int ohca_buffer_alloc(struct ohca_dev *dev, struct ohca_buffer *buffer, size_t size);
 void ohca_buffer_free(struct ohca_dev *dev, struct ohca_buffer *buffer);
+void ohca_buffer_describe(const struct ohca_buffer *buffer, struct ohca_page_list *list);
 
 /* cq_poll.c */
 int ohca_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc);

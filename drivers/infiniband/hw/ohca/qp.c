@@ -334,7 +334,7 @@ static int ohca_create_kernel_qp(struct ohca_dev *dev, struct ohca_qp *qp,
 	ret = ohca_qp_alloc_rings(dev, qp, &attr->cap);
 	if (ret)
 		goto err_rings;
-	ohca_page_list_from_dma(qp->buffer.dma, qp->buffer.size, &pages);
+	ohca_buffer_describe(&qp->buffer, &pages);
 	ret = ohca_qp_issue_create(dev, qp, attr, &pages);
 	if (ret)
 		goto err_rings;

@@ -63,8 +63,8 @@ static const struct ohca_opcode *ohca_find_opcode(const struct ohca_qp *qp,
 
 static void *ohca_ring_slot(const struct ohca_qp *qp, const struct ohca_ring *ring, u32 index)
 {
-	return qp->buffer.cpu + ring->offset +
-	       ((size_t)(index & (ring->depth - 1)) << ring->log_stride);
+	return ohca_buffer_at(&qp->buffer, ring->offset +
+			      ((size_t)(index & (ring->depth - 1)) << ring->log_stride));
 }
 
 static bool ohca_ring_full(const struct ohca_ring *ring, u32 head)

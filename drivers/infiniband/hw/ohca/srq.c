@@ -214,7 +214,6 @@ static int ohca_srq_alloc_ring(struct ohca_dev *dev, struct ohca_srq *srq)
 		return -ENOMEM;
 	}
 	srq->record = srq->buffer.cpu;
-	srq->ring = srq->buffer.cpu + ohca_srq_ring_offset(srq);
 	srq->tag_count = depth;
 	ohca_srq_add_tags(srq, 0, depth);
 	return 0;
@@ -237,7 +236,7 @@ static int ohca_create_kernel_srq(struct ohca_dev *dev, struct ohca_srq *srq,
 	ret = ohca_srq_alloc_ring(dev, srq);
 	if (ret)
 		return ret;
-	ohca_page_list_from_dma(srq->buffer.dma, srq->buffer.size, &pages);
+	ohca_buffer_describe(&srq->buffer, &pages);
 	ret = ohca_srq_issue_create(dev, srq, attr, ohca_srq_ring_offset(srq), &pages);
 	if (ret)
 		goto err_ring;

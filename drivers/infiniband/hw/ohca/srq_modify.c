@@ -80,7 +80,6 @@ static void ohca_srq_adopt(struct ohca_srq *srq, u8 log_depth, struct ohca_buffe
 	spin_lock_irqsave(&srq->lock, flags);
 	swap(srq->buffer, *buffer);
 	srq->record = srq->buffer.cpu;
-	srq->ring = srq->buffer.cpu + ohca_srq_ring_offset(srq);
 	srq->log_depth = log_depth;
 	WRITE_ONCE(srq->depth, depth);
 	if (*wrs) {
@@ -124,7 +123,7 @@ static int ohca_resize_kernel_srq(struct ohca_dev *dev, struct ohca_srq *srq, u3
 		if (!wrs)
 			goto out;
 	}
-	ohca_page_list_from_dma(buffer.dma, buffer.size, &pages);
+	ohca_buffer_describe(&buffer, &pages);
 	params.pages = &pages;
 	ret = ohca_srq_freeze(srq, 1U << log_depth, buffer.cpu);
 	if (ret)

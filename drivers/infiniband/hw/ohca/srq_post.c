@@ -42,7 +42,8 @@ static int ohca_srq_post_one(struct ohca_srq *srq, const struct ib_recv_wr *wr)
 	saved->posted = true;
 	saved->wr_id = wr->wr_id;
 
-	wqe = srq->ring + ((size_t)(srq->producer & (srq->depth - 1)) << srq->log_stride);
+	wqe = ohca_buffer_at(&srq->buffer, ohca_srq_ring_offset(srq) +
+			     ((size_t)(srq->producer & (srq->depth - 1)) << srq->log_stride));
 	memset(wqe, 0, sizeof(*wqe));
 	wqe->num_sge = wr->num_sge;
 	wqe->tag = cpu_to_le32(tag);
