@@ -182,7 +182,7 @@ struct ResponderResource {
 	uint32_t psn;             // of the request, also of its first response packet
 	uint32_t psn_count;       // response packets
 	uint32_t respond_psn;     // next response packet to be transmitted, while pending
-	uint8_t kind;             // 0 none, OHCA_WR_READ, OHCA_WR_CAS or OHCA_WR_FADD
+	uint8_t kind;             // OHCA_WR_READ, an atomic, ATOMIC_WRITE or FLUSH; 0 none
 	uint8_t pending;          // to be answered (again)
 	uint8_t answered;         // has been answered completely at least once
 	uint8_t reserved;

@@ -198,4 +198,38 @@ bool FunctionMemory::fetch_add(const MkeyContext &mkey, uint64_t address, uint64
 			[=](uint64_t value) { return value + addend; });
 }
 
+bool FunctionMemory::masked_compare_swap(const MkeyContext &mkey, uint64_t address, const MaskedSwap &operands,
+					 uint64_t &original)
+{
+	return modify64(dma_, bus_range(mkey, address, sizeof(uint64_t)), original, [&](uint64_t value) {
+		if ((value ^ operands.compare) & operands.compare_mask)
+			return value;
+		return (value & ~operands.swap_mask) | (operands.swap & operands.swap_mask);
+	});
+}
+
+bool FunctionMemory::masked_fetch_add(const MkeyContext &mkey, uint64_t address, uint64_t addend,
+				      uint64_t boundary_mask, uint64_t &original)
+{
+	// The highest bit of each field is added without its carry: that is an exclusive or.
+	return modify64(dma_, bus_range(mkey, address, sizeof(uint64_t)), original, [=](uint64_t value) {
+		uint64_t below = (value & ~boundary_mask) + (addend & ~boundary_mask);
+		return below ^ ((value ^ addend) & boundary_mask);
+	});
+}
+
+bool FunctionMemory::atomic_store(const MkeyContext &mkey, uint64_t address, uint64_t bytes)
+{
+	BusRange range = bus_range(mkey, address, sizeof(bytes));
+	if (range.length != sizeof(bytes))
+		return false;
+	uint64_t faults = dma_.fault_count();
+	std::span<std::byte> piece = dma_.translate(range.address, sizeof(bytes), true);
+	if (piece.size() == sizeof(bytes) && reinterpret_cast<uintptr_t>(piece.data()) % sizeof(bytes) == 0) {
+		std::atomic_ref(*reinterpret_cast<uint64_t *>(piece.data())).store(bytes, std::memory_order_release);
+		return dma_.fault_count() == faults;
+	}
+	return dma_.write(range.address, std::as_bytes(std::span(&bytes, 1)));
+}
+
 } // namespace ohca::core

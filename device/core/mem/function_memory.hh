@@ -63,6 +63,20 @@ public:
 	bool compare_swap(const MkeyContext &mkey, uint64_t address, uint64_t compare, uint64_t swap,
 			  uint64_t &original);
 	bool fetch_add(const MkeyContext &mkey, uint64_t address, uint64_t addend, uint64_t &original);
+	// Extended atomics. Bits outside compare_mask are not compared, bits outside swap_mask stay; a
+	// carry out of a bit of boundary_mask is dropped.
+	struct MaskedSwap {
+		uint64_t compare;
+		uint64_t compare_mask;
+		uint64_t swap;
+		uint64_t swap_mask;
+	};
+	bool masked_compare_swap(const MkeyContext &mkey, uint64_t address, const MaskedSwap &operands,
+				 uint64_t &original);
+	bool masked_fetch_add(const MkeyContext &mkey, uint64_t address, uint64_t addend, uint64_t boundary_mask,
+			      uint64_t &original);
+	// 8 aligned bytes at once, as they are.
+	bool atomic_store(const MkeyContext &mkey, uint64_t address, uint64_t bytes);
 
 	DmaSpace &dma() { return dma_; }
 	ContextMemory &context() { return context_; }

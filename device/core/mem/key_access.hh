@@ -19,8 +19,9 @@ constexpr uint32_t known_access(uint64_t features)
 		access |= OHCA_ACCESS_WINDOW_BIND;
 	if (features & OHCA_FEATURE_ZERO_BASED)
 		access |= OHCA_ACCESS_ZERO_BASED;
+	// The device has no persistent memory behind any address, so it promises none.
 	if (features & OHCA_FEATURE_FLUSH)
-		access |= OHCA_ACCESS_FLUSH_GLOBAL | OHCA_ACCESS_FLUSH_PERSISTENT;
+		access |= OHCA_ACCESS_FLUSH_GLOBAL;
 	return access;
 }
 

@@ -34,7 +34,14 @@ struct SendWqe {
 	uint64_t remote_address = 0;
 	uint64_t operand = 0;
 	uint64_t compare = 0;
-	uint64_t length = 0;         // bytes of the message
+	uint64_t swap_mask = 0;      // MASKED_CAS; MASKED_FADD: boundary mask
+	uint64_t compare_mask = 0;   // MASKED_CAS
+	uint64_t length = 0;         // bytes of the message; FLUSH: of the range
+	union {                      // little endian, as copied, of that opcode
+		struct ohca_wqe_flush flush;
+		struct ohca_wqe_bind bind;
+		struct ohca_wqe_register registration = {};
+	};
 	struct ohca_sge sges[kSendSgeMax]; // little endian, as copied; only sge_count are valid
 	std::byte inline_data[kInlineMax]; // only inline_length are valid
 };

@@ -30,6 +30,9 @@
 
 namespace ohca::core::test {
 
+// All that a region may be given.
+constexpr uint32_t kRegionAccess = OHCA_REGION_ACCESS_ALL & ~OHCA_ACCESS_FLUSH_PERSISTENT;
+
 // Zero pages, resident only where touched.
 class FakeMemory {
 public:
@@ -349,7 +352,7 @@ public:
 		return cq;
 	}
 	static ohca_cmd_create_mkey_in mkey_request(uint32_t pd, const ohca_page_list &pages, uint64_t start,
-						    uint64_t length, uint32_t access = OHCA_REGION_ACCESS_ALL,
+						    uint64_t length, uint32_t access = kRegionAccess,
 						    uint8_t consumer_key = 0x42)
 	{
 		ohca_cmd_create_mkey_in in{};
@@ -362,7 +365,7 @@ public:
 		return in;
 	}
 	// A key whose address space is the bus addresses of the buffer.
-	uint32_t register_memory(uint32_t pd, uint64_t address, uint64_t length, uint32_t access = OHCA_REGION_ACCESS_ALL)
+	uint32_t register_memory(uint32_t pd, uint64_t address, uint64_t length, uint32_t access = kRegionAccess)
 	{
 		ohca_cmd_create_mkey_out out;
 		must(command(OHCA_CMD_CREATE_MKEY,

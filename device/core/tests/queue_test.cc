@@ -113,7 +113,7 @@ TEST_F(SqFetch, RefusesWhatIsMalformed)
 		context().requester.complete_index = index + 1;
 	};
 	constexpr uint8_t kOp = OHCA_CQE_STATUS_LOCAL_QP_OPERATION;
-	for (int opcode : {0, 9, 100, 255})
+	for (int opcode : {0, OHCA_WR_LOCAL_INV + 1, 100, 255})
 		refused(header(static_cast<uint8_t>(opcode)), kOp, OHCA_VENDOR_ERROR_OPCODE);
 	refused(header(OHCA_WR_SEND, 0x10), kOp, OHCA_VENDOR_ERROR_FLAGS);
 	refused(header(OHCA_WR_READ, OHCA_WQE_INLINE), kOp, OHCA_VENDOR_ERROR_FLAGS);
@@ -168,7 +168,10 @@ TEST_F(SqFetch, OpcodesNeedTheirFeature)
 {
 	host.function().state().features = OHCA_FEATURE_RC;
 	ohca_sge sge{.address = 0, .length = 8, .lkey = 0};
-	for (uint8_t opcode : std::initializer_list<uint8_t>{OHCA_WR_SEND_INV, OHCA_WR_CAS, OHCA_WR_FADD}) {
+	for (uint8_t opcode : std::initializer_list<uint8_t>{OHCA_WR_SEND_INV, OHCA_WR_CAS, OHCA_WR_FADD,
+							     OHCA_WR_READ_INV, OHCA_WR_MASKED_CAS, OHCA_WR_MASKED_FADD,
+							     OHCA_WR_ATOMIC_WRITE, OHCA_WR_FLUSH, OHCA_WR_BIND_MW,
+							     OHCA_WR_REG_MR, OHCA_WR_LOCAL_INV}) {
 		uint32_t index = qp.sq_producer;
 		qp.post_send(header(opcode), {&sge, 1});
 		ASSERT_EQ(fetch(index), Fetch::kOk);
@@ -179,10 +182,13 @@ TEST_F(SqFetch, OpcodesNeedTheirFeature)
 // OHCA-SQ-D2
 TEST_F(SqFetch, OpcodesOfTheServiceOnly)
 {
-	const std::vector<uint8_t> datagram = {OHCA_WR_SEND, OHCA_WR_SEND_IMM};
-	const std::vector<uint8_t> unreliable = {OHCA_WR_SEND, OHCA_WR_SEND_IMM, OHCA_WR_WRITE, OHCA_WR_WRITE_IMM};
-	const std::vector<uint8_t> reliable = {OHCA_WR_SEND, OHCA_WR_SEND_IMM, OHCA_WR_SEND_INV, OHCA_WR_WRITE,
-					       OHCA_WR_WRITE_IMM, OHCA_WR_READ, OHCA_WR_CAS, OHCA_WR_FADD};
+	const std::vector<uint8_t> datagram = {OHCA_WR_SEND, OHCA_WR_SEND_IMM, OHCA_WR_REG_MR, OHCA_WR_LOCAL_INV};
+	std::vector<uint8_t> unreliable = datagram;
+	for (int opcode : {OHCA_WR_WRITE, OHCA_WR_WRITE_IMM, OHCA_WR_BIND_MW})
+		unreliable.push_back(static_cast<uint8_t>(opcode));
+	std::vector<uint8_t> reliable;
+	for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_LOCAL_INV; opcode++)
+		reliable.push_back(opcode);
 	const std::pair<uint8_t, std::vector<uint8_t>> services[] = {
 		{OHCA_QP_TYPE_RC, reliable},      {OHCA_QP_TYPE_XRC_INI, reliable}, {OHCA_QP_TYPE_UC, unreliable},
 		{OHCA_QP_TYPE_UD, datagram},      {OHCA_QP_TYPE_GSI, datagram},     {OHCA_QP_TYPE_XRC_TGT, {}},
@@ -190,7 +196,7 @@ TEST_F(SqFetch, OpcodesOfTheServiceOnly)
 	uint32_t index = 0;
 	for (const auto &[type, allowed] : services) {
 		context().type = type;
-		for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_FADD; opcode++, index++) {
+		for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_LOCAL_INV; opcode++, index++) {
 			context().requester.complete_index = index;
 			ohca_sge sge{.address = 0, .length = 8, .lkey = 0};
 			qp.post_send(header(opcode), {&sge, 1});
@@ -198,6 +204,91 @@ TEST_F(SqFetch, OpcodesOfTheServiceOnly)
 			EXPECT_EQ(wqe->vendor_error == OHCA_VENDOR_ERROR_OPCODE, std::ranges::count(allowed, opcode) == 0)
 				<< "type " << +type << " opcode " << +opcode;
 		}
+	}
+}
+
+// OHCA-SQ-D3 OHCA-SQ-D4 OHCA-SQ-D5
+TEST_F(SqFetch, BodiesOfNewOpcodes)
+{
+	auto posted = [this](uint8_t opcode, const auto &body, uint8_t sge_count = 0, uint8_t flags = 0) {
+		uint32_t index = qp.sq_producer;
+		ohca_sq_wqe h = header(opcode, flags);
+		h.num_sge = sge_count;
+		ohca_sge sge{.address = 0x1000, .length = 8, .lkey = 9};
+		std::memcpy(qp.sq_slot(index), &h, sizeof(h));
+		std::memcpy(qp.sq_slot(index) + sizeof(h), &body, sizeof(body));
+		std::memcpy(qp.sq_slot(index) + sizeof(h) + sizeof(body), &sge, sizeof(sge));
+		qp.record().sq_producer = ++qp.sq_producer;
+		EXPECT_EQ(fetch(index), Fetch::kOk);
+		context().requester.complete_index = index + 1;
+		return wqe->vendor_error;
+	};
+	ohca_wqe_masked_atomic masked{.operand = 1, .compare = 2, .swap_mask = 3, .compare_mask = 4};
+	EXPECT_EQ(posted(OHCA_WR_MASKED_CAS, masked, 1), 0u);
+	EXPECT_EQ(wqe->operand, 1u);
+	EXPECT_EQ(wqe->compare, 2u);
+	EXPECT_EQ(wqe->swap_mask, 3u);
+	EXPECT_EQ(wqe->compare_mask, 4u);
+	EXPECT_EQ(wqe->sges[0].lkey, 9u);
+	EXPECT_EQ(posted(OHCA_WR_MASKED_FADD, masked, 1), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+	EXPECT_EQ(posted(OHCA_WR_MASKED_CAS, masked, 0), unsigned{OHCA_VENDOR_ERROR_SGE_COUNT});
+	EXPECT_EQ(posted(OHCA_WR_MASKED_CAS, masked, 1, OHCA_WQE_INLINE), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+
+	ohca_wqe_flush flush{};
+	flush.placement = OHCA_FLUSH_GLOBAL;
+	flush.length = 0xffffffff;
+	EXPECT_EQ(posted(OHCA_WR_FLUSH, flush), 0u);
+	EXPECT_EQ(wqe->length, 0xffffffffu);
+	EXPECT_EQ(posted(OHCA_WR_FLUSH, flush, 1), unsigned{OHCA_VENDOR_ERROR_SGE_COUNT});
+	flush.selectivity = OHCA_FLUSH_REGION; // takes no length
+	EXPECT_EQ(posted(OHCA_WR_FLUSH, flush), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+	flush.length = 0;
+	EXPECT_EQ(posted(OHCA_WR_FLUSH, flush), 0u);
+	flush.selectivity = 2;
+	EXPECT_EQ(posted(OHCA_WR_FLUSH, flush), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+	flush = {};
+	EXPECT_EQ(posted(OHCA_WR_FLUSH, flush), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+	flush.placement = 4;
+	EXPECT_EQ(posted(OHCA_WR_FLUSH, flush), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+	flush.placement = OHCA_FLUSH_PERSISTENT;
+	flush.reserved_30[9] = 1;
+	EXPECT_EQ(posted(OHCA_WR_FLUSH, flush), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+
+	ohca_wqe_bind bind{};
+	bind.lkey = 0x77;
+	EXPECT_EQ(posted(OHCA_WR_BIND_MW, bind), 0u);
+	EXPECT_EQ(wqe->bind.lkey, 0x77u);
+	EXPECT_EQ(posted(OHCA_WR_BIND_MW, bind, 1), unsigned{OHCA_VENDOR_ERROR_SGE_COUNT});
+	bind.reserved_c0[7] = 1;
+	EXPECT_EQ(posted(OHCA_WR_BIND_MW, bind), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+
+	ohca_wqe_register registration{};
+	registration.entry_count = 5;
+	EXPECT_EQ(posted(OHCA_WR_REG_MR, registration), 0u);
+	EXPECT_EQ(wqe->registration.entry_count, 5u);
+	registration.reserved_148[6] = 1;
+	EXPECT_EQ(posted(OHCA_WR_REG_MR, registration), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+	EXPECT_EQ(posted(OHCA_WR_LOCAL_INV, bind), 0u);
+	EXPECT_EQ(posted(OHCA_WR_LOCAL_INV, bind, 1), unsigned{OHCA_VENDOR_ERROR_SGE_COUNT});
+
+	ohca_sge eight{.address = 0, .length = 8, .lkey = 0};
+	EXPECT_EQ(posted(OHCA_WR_ATOMIC_WRITE, eight, 1), 0u);
+	eight.length = 4;
+	EXPECT_EQ(posted(OHCA_WR_ATOMIC_WRITE, eight, 1), unsigned{OHCA_VENDOR_ERROR_LENGTH});
+	EXPECT_EQ(wqe->status, OHCA_CQE_STATUS_LOCAL_LENGTH);
+}
+
+// OHCA-SQ-D4
+TEST_F(SqFetch, BodiesMustFitTheStride)
+{
+	options.log_sq_stride = 6; // 64 bytes: 32 behind the header
+	qp = host.create_qp(options);
+	uint32_t index = 0;
+	for (auto [opcode, fits] : {std::pair{OHCA_WR_MASKED_CAS, false}, {OHCA_WR_REG_MR, false},
+				    {OHCA_WR_BIND_MW, true}, {OHCA_WR_LOCAL_INV, true}}) {
+		qp.post_send(header(static_cast<uint8_t>(opcode)), {});
+		ASSERT_EQ(fetch(index++), Fetch::kOk);
+		EXPECT_EQ(wqe->status == 0, fits) << opcode;
 	}
 }
 

@@ -50,6 +50,14 @@ void transmit_atomic_acknowledge(QpContext &qp, ResponderResource &resource, Seg
 	clear_pending(qp, resource);
 }
 
+// ATOMIC_WRITE and FLUSH have no data to return.
+void transmit_empty_response(QpContext &qp, ResponderResource &resource, Segment &segment)
+{
+	transmit_atomic_acknowledge(qp, resource, segment);
+	segment.kind = SegmentKind::kReadResponse;
+	segment.operand = 0;
+}
+
 void transmit_acknowledge(QpContext &qp, Segment &segment)
 {
 	ResponderContext &responder = qp.responder;
@@ -75,6 +83,8 @@ bool transmit_response(Function &function, QpContext &qp, const TransportLimits 
 			if (!transmit_read_response(function, qp, resource, limits.segment_payload_max, scratch,
 						    segment))
 				transmit_acknowledge(qp, segment); // the NAK
+		} else if (resource.kind == OHCA_WR_ATOMIC_WRITE || resource.kind == OHCA_WR_FLUSH) {
+			transmit_empty_response(qp, resource, segment);
 		} else {
 			transmit_atomic_acknowledge(qp, resource, segment);
 		}

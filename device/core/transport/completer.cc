@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <endian.h>
 
+#include "core/mem/invalidate.hh"
 #include "core/transport/aeth.hh"
 #include "core/transport/local_memory.hh"
 
@@ -107,14 +108,14 @@ void handle_acknowledge(Function &function, QpContext &qp, const Segment &segmen
 }
 
 // The oldest work request, if it is outstanding and of that kind and `psn` is its next response.
-SendWindowEntry *answered_head(Function &function, QpContext &qp, uint32_t psn, bool read)
+SendWindowEntry *answered_head(Function &function, QpContext &qp, uint32_t psn, SegmentKind response)
 {
 	RequesterContext &requester = qp.requester;
 
 	if (requester.complete_index == requester.fetch_index || requester.unacked_psn != psn)
 		return nullptr;
 	SendWindowEntry &head = window_entry(function, qp, requester.complete_index);
-	if (!head.started || !is_read_atomic(head) || (head.opcode == OHCA_WR_READ) != read)
+	if (!head.started || opcode_properties(head.opcode).response != response)
 		return nullptr;
 	return &head;
 }
@@ -140,18 +141,33 @@ void bad_response(Function &function, QpContext &qp)
 	fail_head(function, qp, OHCA_CQE_STATUS_BAD_RESPONSE, OHCA_VENDOR_ERROR_OPCODE);
 }
 
+// All data has been placed: now the key that READ_INV names is no longer needed.
+void complete_read(Function &function, QpContext &qp, const SendWindowEntry &head)
+{
+	if (head.opcode == OHCA_WR_READ_INV) {
+		const uint32_t error = invalidate_key(function, qp, head.immediate);
+
+		if (error != OHCA_VENDOR_ERROR_NONE) {
+			fail_head(function, qp, OHCA_CQE_STATUS_MW_BIND, error);
+			return;
+		}
+	}
+	complete_head(function, qp);
+}
+
 Delivery handle_read_response(Function &function, QpContext &qp, const Segment &segment, TimeNs now)
 {
 	RequesterContext &requester = qp.requester;
 	const uint8_t log_mtu = qp.attributes.path_mtu;
-	SendWindowEntry *head = answered_head(function, qp, segment.psn, true);
+	SendWindowEntry *head = answered_head(function, qp, segment.psn, segment.kind);
 
 	if (head == nullptr) {
 		bad_response(function, qp);
 		return Delivery::kDone;
 	}
 	const uint64_t offset = uint64_t{psn_distance(segment.psn, head->psn)} << log_mtu;
-	const uint64_t rest = head->length - offset;
+	// ATOMIC_WRITE and FLUSH are answered with no data.
+	const uint64_t rest = is_read(*head) ? head->length - offset : 0;
 	const uint64_t length = segment.payload_length;
 	const bool last = length == rest;
 	if (length > rest || segment.psn_count != packet_count(length, log_mtu) ||
@@ -180,7 +196,7 @@ Delivery handle_read_response(Function &function, QpContext &qp, const Segment &
 	}
 	requester.unacked_psn = psn_add(segment.psn, segment.psn_count);
 	if (last)
-		complete_head(function, qp);
+		complete_read(function, qp, *head);
 	if (is_requester_state(qp))
 		note_progress(function, qp, now);
 	return Delivery::kDone;
@@ -188,7 +204,7 @@ Delivery handle_read_response(Function &function, QpContext &qp, const Segment &
 
 void handle_atomic_acknowledge(Function &function, QpContext &qp, const Segment &segment, TimeNs now)
 {
-	SendWindowEntry *head = answered_head(function, qp, segment.psn, false);
+	SendWindowEntry *head = answered_head(function, qp, segment.psn, segment.kind);
 
 	if (head == nullptr) {
 		bad_response(function, qp);
@@ -211,9 +227,7 @@ void handle_atomic_acknowledge(Function &function, QpContext &qp, const Segment 
 		note_progress(function, qp, now);
 }
 
-} // namespace
-
-void complete_head(Function &function, QpContext &qp)
+void complete_one(Function &function, QpContext &qp)
 {
 	RequesterContext &requester = qp.requester;
 	const uint32_t index = requester.complete_index;
@@ -233,6 +247,26 @@ void complete_head(Function &function, QpContext &qp)
 			       .byte_length = static_cast<uint32_t>(head.length)});
 	if (qp.state == OHCA_QP_STATE_SQD)
 		check_drained(function, qp);
+}
+
+// A local operation that has been carried out waits for nothing but its turn.
+bool is_head_finished(Function &function, const QpContext &qp)
+{
+	const RequesterContext &requester = qp.requester;
+
+	if (!is_requester_state(qp) || requester.complete_index == requester.fetch_index)
+		return false;
+	const SendWindowEntry &head = window_entry(function, qp, requester.complete_index);
+	return head.started && is_local(head);
+}
+
+} // namespace
+
+void complete_head(Function &function, QpContext &qp)
+{
+	do {
+		complete_one(function, qp);
+	} while (is_head_finished(function, qp));
 }
 
 void fail_head(Function &function, QpContext &qp, uint8_t status, uint32_t vendor_error)

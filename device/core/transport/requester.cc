@@ -7,6 +7,7 @@
 #include <endian.h>
 
 #include "core/transport/local_memory.hh"
+#include "core/transport/local_operation.hh"
 
 namespace ohca::core {
 
@@ -72,8 +73,8 @@ bool start_message(QpContext &qp, SendWindowEntry &entry)
 		return false;
 	if (read_atomic && requester.reads_outstanding >= qp.attributes.max_read_atomic)
 		return false;
-	const bool read = entry.opcode == OHCA_WR_READ;
-	const uint32_t count = read_atomic && !read ? 1 : packet_count(entry.length, qp.attributes.path_mtu);
+	const uint32_t count =
+		read_atomic && !is_read(entry) ? 1 : packet_count(entry.length, qp.attributes.path_mtu);
 	if (psn_distance(requester.next_psn, requester.unacked_psn) + count > kPsnWindow)
 		return false;
 
@@ -142,7 +143,6 @@ bool build_message_segment(Function &function, QpContext &qp, SendWindowEntry &e
 // READ: one request, for what has not been received yet. Atomics likewise.
 bool build_read_atomic(Function &function, QpContext &qp, SendWindowEntry &entry, Segment &segment)
 {
-	const bool read = entry.opcode == OHCA_WR_READ;
 	const uint64_t offset = qp.requester.transmit_offset;
 	const auto skipped = static_cast<uint32_t>(offset >> qp.attributes.path_mtu);
 	uint32_t count = 0;
@@ -161,11 +161,51 @@ bool build_read_atomic(Function &function, QpContext &qp, SendWindowEntry &entry
 	segment.psn_count = entry.psn_count - skipped;
 	segment.remote_address = entry.remote_address + offset;
 	segment.rkey = entry.rkey;
-	segment.dma_length = read ? static_cast<uint32_t>(entry.length - offset) : 0;
+	segment.dma_length = is_read(entry) ? static_cast<uint32_t>(entry.length - offset) : 0;
 	segment.operand = entry.operand;
 	segment.compare = entry.compare;
+	if (entry.opcode == OHCA_WR_MASKED_CAS || entry.opcode == OHCA_WR_MASKED_FADD) {
+		segment.swap_mask = window_masks(entry).swap_mask;
+		segment.compare_mask = window_masks(entry).compare_mask;
+	}
 	qp.requester.transmit_offset = entry.length;
 	return true;
+}
+
+// ATOMIC_WRITE and FLUSH: one packet, answered with an empty READ response.
+bool build_placement(Function &function, QpContext &qp, SendWindowEntry &entry, TransmitScratch &scratch,
+		     Segment &segment)
+{
+	if (entry.opcode == OHCA_WR_ATOMIC_WRITE) {
+		if (!gather(function, qp, entry, 0, scratch, segment.payload))
+			return false;
+		segment.payload_length = entry.length;
+	}
+	segment.first = true;
+	segment.last = true;
+	segment.ack_request = true;
+	segment.psn = entry.psn;
+	segment.remote_address = entry.remote_address;
+	segment.rkey = entry.rkey;
+	segment.dma_length = static_cast<uint32_t>(entry.length);
+	segment.flush_placement = entry.flush_placement;
+	segment.flush_selectivity = entry.flush_selectivity;
+	qp.requester.transmit_offset = entry.length;
+	return true;
+}
+
+bool build(Function &function, QpContext &qp, SendWindowEntry &entry, uint64_t payload_max,
+	   TransmitScratch &scratch, Segment &segment)
+{
+	const OpcodeProperties &properties = opcode_properties(entry.opcode);
+
+	segment.kind = properties.kind;
+	segment.remote_srqn = entry.remote_srqn;
+	if (!properties.read_atomic)
+		return build_message_segment(function, qp, entry, payload_max, scratch, segment);
+	if (entry.opcode == OHCA_WR_ATOMIC_WRITE || entry.opcode == OHCA_WR_FLUSH)
+		return build_placement(function, qp, entry, scratch, segment);
+	return build_read_atomic(function, qp, entry, segment);
 }
 
 // Remembers that the packets of the segment are on their way.
@@ -187,6 +227,70 @@ void note_transmitted(Function &function, QpContext &qp, const SendWindowEntry &
 	function.count(OHCA_COUNTER_TX_BYTES, segment.payload_length);
 }
 
+// How many local operations run before others get a turn; each may read a page list.
+constexpr uint32_t kLocalOperationsPerTurn = 64;
+
+// The work request whose turn it is has been checked: carries it out if it is a local one. True:
+// go on with the next one.
+bool pass_local_operation(Function &function, QpContext &qp, uint32_t index, SendWindowEntry &entry)
+{
+	RequesterContext &requester = qp.requester;
+
+	if (!entry.started) { // else it is passed again by a retransmission
+		if (must_wait(qp, index, entry))
+			return false;
+		const uint32_t error = carry_out(function, qp, entry);
+
+		if (error != OHCA_VENDOR_ERROR_NONE) {
+			mark_failed(entry, OHCA_CQE_STATUS_MW_BIND, error);
+			fail_if_head(function, qp, index, entry);
+			return false;
+		}
+		entry.started = 1;
+		entry.psn = requester.next_psn;
+		entry.psn_count = 0;
+	}
+	requester.transmit_index++;
+	requester.transmit_offset = 0;
+	if (requester.complete_index == index)
+		complete_head(function, qp);
+	return true;
+}
+
+// Carries out local operations until a work request has its turn that is to be transmitted.
+SendWindowEntry *next_request(Function &function, QpContext &qp)
+{
+	RequesterContext &requester = qp.requester;
+
+	for (uint32_t passed = 0; passed < kLocalOperationsPerTurn; passed++) {
+		if (qp.state != OHCA_QP_STATE_RTS && qp.state != OHCA_QP_STATE_SQD)
+			return nullptr;
+		if (requester.transmit_index == requester.fetch_index && !stage_next(function, qp))
+			return nullptr;
+
+		const uint32_t index = requester.transmit_index;
+		SendWindowEntry &entry = window_entry(function, qp, index);
+		if (!entry.started) {
+			if (qp.state == OHCA_QP_STATE_SQD)
+				return nullptr; // it waits in the window for RTS
+			if (is_read_atomic(entry) && qp.attributes.max_read_atomic == 0 &&
+			    entry.status == OHCA_CQE_STATUS_SUCCESS)
+				mark_failed(entry, OHCA_CQE_STATUS_LOCAL_QP_OPERATION,
+					    OHCA_VENDOR_ERROR_READ_ATOMIC_DEPTH);
+		}
+		if (entry.status != OHCA_CQE_STATUS_SUCCESS) {
+			fail_if_head(function, qp, index, entry);
+			return nullptr;
+		}
+		if (!is_local(entry))
+			return entry.started || start_message(qp, entry) ? &entry : nullptr;
+		if (!pass_local_operation(function, qp, index, entry))
+			return nullptr;
+	}
+	function.activate(qp);
+	return nullptr;
+}
+
 } // namespace
 
 bool transmit_request(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
@@ -194,41 +298,17 @@ bool transmit_request(Function &function, QpContext &qp, TimeNs now, const Trans
 {
 	RequesterContext &requester = qp.requester;
 
-	if (qp.state != OHCA_QP_STATE_RTS && qp.state != OHCA_QP_STATE_SQD)
-		return false;
 	if (requester.rnr_until_ns != 0)
 		return false;
-	if (requester.transmit_index == requester.fetch_index && !stage_next(function, qp))
+	SendWindowEntry *entry = next_request(function, qp);
+	if (entry == nullptr)
 		return false;
-
 	const uint32_t index = requester.transmit_index;
-	SendWindowEntry &entry = window_entry(function, qp, index);
-	if (!entry.started) {
-		if (qp.state == OHCA_QP_STATE_SQD)
-			return false; // it waits in the window for RTS
-		if (is_read_atomic(entry) && qp.attributes.max_read_atomic == 0 &&
-		    entry.status == OHCA_CQE_STATUS_SUCCESS)
-			mark_failed(entry, OHCA_CQE_STATUS_LOCAL_QP_OPERATION,
-				    OHCA_VENDOR_ERROR_READ_ATOMIC_DEPTH);
-	}
-	if (entry.status != OHCA_CQE_STATUS_SUCCESS) {
-		fail_if_head(function, qp, index, entry);
+	if (!build(function, qp, *entry, limits.segment_payload_max, scratch, segment)) {
+		fail_if_head(function, qp, index, *entry);
 		return false;
 	}
-	if (!entry.started && !start_message(qp, entry))
-		return false;
-
-	segment.kind = opcode_properties(entry.opcode).kind;
-	segment.remote_srqn = entry.remote_srqn;
-	const bool built = is_read_atomic(entry)
-				   ? build_read_atomic(function, qp, entry, segment)
-				   : build_message_segment(function, qp, entry, limits.segment_payload_max,
-							   scratch, segment);
-	if (!built) {
-		fail_if_head(function, qp, index, entry);
-		return false;
-	}
-	note_transmitted(function, qp, entry, segment, now);
+	note_transmitted(function, qp, *entry, segment, now);
 	return true;
 }
 

@@ -29,7 +29,13 @@ void receive_duplicate(Function &function, QpContext &qp, const Segment &segment
 		break;
 	case SegmentKind::kCompareSwap:
 	case SegmentKind::kFetchAdd:
+	case SegmentKind::kMaskedCompareSwap:
+	case SegmentKind::kMaskedFetchAdd:
 		receive_duplicate_atomic(function, qp, segment);
+		break;
+	case SegmentKind::kAtomicWrite:
+	case SegmentKind::kFlush:
+		receive_duplicate_placement(function, qp, segment);
 		break;
 	default:
 		schedule_ack(qp);
@@ -51,21 +57,29 @@ bool in_sequence(const ResponderContext &responder, const Segment &segment)
 
 // IBTA 9.7.4.1, opcode validation: what the queue pair's access flags do not enable is no
 // supported request, whatever key it carries.
-bool is_enabled(const QpContext &qp, SegmentKind kind)
+uint32_t access_needed(const Segment &segment)
 {
-	switch (kind) {
+	switch (segment.kind) {
 	case SegmentKind::kSend:
-		return true;
+		return 0;
 	case SegmentKind::kWrite:
-		return (le32toh(qp.attributes.access) & OHCA_ACCESS_REMOTE_WRITE) != 0;
+	case SegmentKind::kAtomicWrite:
+		return OHCA_ACCESS_REMOTE_WRITE;
 	case SegmentKind::kReadRequest:
-		return (le32toh(qp.attributes.access) & OHCA_ACCESS_REMOTE_READ) != 0;
-	case SegmentKind::kCompareSwap:
-	case SegmentKind::kFetchAdd:
-		return (le32toh(qp.attributes.access) & OHCA_ACCESS_REMOTE_ATOMIC) != 0;
+		return OHCA_ACCESS_REMOTE_READ;
+	case SegmentKind::kFlush:
+		return (segment.flush_placement & OHCA_FLUSH_GLOBAL ? OHCA_ACCESS_FLUSH_GLOBAL : 0) |
+		       (segment.flush_placement & OHCA_FLUSH_PERSISTENT ? OHCA_ACCESS_FLUSH_PERSISTENT : 0);
 	default:
-		return false;
+		return OHCA_ACCESS_REMOTE_ATOMIC;
 	}
+}
+
+bool is_enabled(const QpContext &qp, const Segment &segment)
+{
+	const uint32_t needed = access_needed(segment);
+
+	return (le32toh(qp.attributes.access) & needed) == needed;
 }
 
 // All packets but the last are full, and the last of several is not empty (IBTA 9.7.4.1, length).
@@ -77,6 +91,27 @@ bool is_length_valid(const QpContext &qp, const Segment &segment)
 	if (!segment.last)
 		return segment.psn_count > 0 && length == uint64_t{segment.psn_count} << log_mtu;
 	return segment.psn_count == packet_count(length, log_mtu) && (length > 0 || segment.first);
+}
+
+Delivery execute_request(Function &function, QpContext &qp, const Segment &segment)
+{
+	switch (segment.kind) {
+	case SegmentKind::kWrite:
+		return receive_write(function, qp, segment);
+	case SegmentKind::kSend:
+		return receive_send(function, qp, segment);
+	case SegmentKind::kReadRequest:
+		receive_read(function, qp, segment);
+		return Delivery::kDone;
+	case SegmentKind::kAtomicWrite:
+		return receive_atomic_write(function, qp, segment);
+	case SegmentKind::kFlush:
+		receive_flush(function, qp, segment);
+		return Delivery::kDone;
+	default:
+		receive_atomic(function, qp, segment);
+		return Delivery::kDone;
+	}
 }
 
 void establish(Function &function, QpContext &qp)
@@ -169,20 +204,14 @@ Delivery handle_request(Function &function, QpContext &qp, const Segment &segmen
 		establish(function, qp);
 
 	Delivery delivery = Delivery::kDone;
-	if (!in_sequence(responder, segment) || !is_enabled(qp, segment.kind))
+	if (!in_sequence(responder, segment) || !is_enabled(qp, segment))
 		refuse_invalid(function, qp, segment, OHCA_VENDOR_ERROR_OPCODE);
 	else if (is_message(segment.kind) && !is_length_valid(qp, segment))
 		refuse_invalid(function, qp, segment, OHCA_VENDOR_ERROR_LENGTH);
 	else if (qp.type == OHCA_QP_TYPE_XRC_TGT && !select_srq(function, qp, segment))
 		refuse_invalid(function, qp, segment, OHCA_VENDOR_ERROR_SRQ);
-	else if (segment.kind == SegmentKind::kWrite)
-		delivery = receive_write(function, qp, segment);
-	else if (segment.kind == SegmentKind::kSend)
-		delivery = receive_send(function, qp, segment);
-	else if (segment.kind == SegmentKind::kReadRequest)
-		receive_read(function, qp, segment);
 	else
-		receive_atomic(function, qp, segment);
+		delivery = execute_request(function, qp, segment);
 	function.activate(qp);
 	return delivery;
 }

@@ -67,6 +67,11 @@ void receive_atomic(Function &function, QpContext &qp, const Segment &segment);
 void receive_duplicate_read(Function &function, QpContext &qp, const Segment &segment);
 void receive_duplicate_atomic(Function &function, QpContext &qp, const Segment &segment);
 
+// responder_placement.cc
+Delivery receive_atomic_write(Function &function, QpContext &qp, const Segment &segment);
+void receive_flush(Function &function, QpContext &qp, const Segment &segment);
+void receive_duplicate_placement(Function &function, QpContext &qp, const Segment &segment);
+
 // responder_read.cc: the next segment of the data of `resource`. False: the request was refused.
 bool transmit_read_response(Function &function, QpContext &qp, ResponderResource &resource,
 			    uint64_t payload_max, TransmitScratch &scratch, Segment &segment);

@@ -5,18 +5,12 @@
 
 #include <algorithm>
 
+#include "core/mem/invalidate.hh"
 #include "core/transport/local_memory.hh"
 
 namespace ohca::core {
 
 namespace {
-
-// Invalidation of the key a SEND_INV names. There are no keys yet that may be invalidated (they come
-// with fast registration and memory windows), so this refuses every one.
-uint32_t invalidate_key(Function &, QpContext &, uint32_t)
-{
-	return OHCA_VENDOR_ERROR_KEY_ACCESS;
-}
 
 // Copies the payload behind what has been received of the message. kDone with the queue pair
 // in ERR means refused; then the receive WQE has been completed.
@@ -61,8 +55,8 @@ void finish(Function &function, QpContext &qp, const Segment &segment)
 	if (segment.has_invalidate) {
 		const uint32_t error = invalidate_key(function, qp, segment.immediate_be);
 
-		// IBTA 9.9.3: an invalidation that fails is an error of the request's key: NAK
-		// remote access, and the receive WQE, already filled, completes in error.
+		// IBTA 9.7.4.1, 9.9.3: a key that may not be invalidated is a violation of the R_Key:
+		// NAK remote access, and the receive WQE, already filled, completes in error.
 		if (error != OHCA_VENDOR_ERROR_NONE) {
 			hold_receive_wqe(function, qp);
 			refuse_access(function, qp, segment, error);

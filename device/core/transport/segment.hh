@@ -22,6 +22,10 @@ enum class SegmentKind : uint8_t {
 	kReadRequest,
 	kCompareSwap,
 	kFetchAdd,
+	kMaskedCompareSwap, // extended atomics: both masks of the operands
+	kMaskedFetchAdd,
+	kAtomicWrite,       // payload of 8 bytes; answered with an empty kReadResponse
+	kFlush,             // likewise
 	kReadResponse,
 	kAcknowledge,       // ACK and every NAK; see aeth_syndrome
 	kAtomicAcknowledge,
@@ -49,6 +53,10 @@ struct Segment {
 	uint64_t remote_address = 0; // RETH, AtomicETH
 	uint64_t operand = 0;        // AtomicETH: swap or add; AtomicAckETH: original value
 	uint64_t compare = 0;
+	uint64_t swap_mask = 0;      // masked compare and swap; masked fetch and add: boundary mask
+	uint64_t compare_mask = 0;
+	uint8_t flush_placement = 0; // FETH: OHCA_FLUSH_GLOBAL, OHCA_FLUSH_PERSISTENT
+	uint8_t flush_selectivity = 0;
 	uint64_t payload_length = 0; // bytes
 	SgCursor payload;            // where the bytes are; valid until the pass ends
 };

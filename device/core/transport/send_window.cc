@@ -16,6 +16,34 @@ constexpr uint32_t kWindowEntriesMin = 16;
 constexpr uint32_t kWindowEntriesMax = 64;
 constexpr uint32_t kWindowBytes = 16 * 1024;
 
+bool names_key_to_invalidate(uint8_t opcode)
+{
+	return opcode == OHCA_WR_SEND_INV || opcode == OHCA_WR_READ_INV || opcode == OHCA_WR_LOCAL_INV;
+}
+
+// What only one opcode has.
+void fill_body(SendWindowEntry &entry, const SendWqe &wqe)
+{
+	switch (wqe.opcode) {
+	case OHCA_WR_MASKED_CAS:
+	case OHCA_WR_MASKED_FADD:
+		window_masks(entry) = {wqe.swap_mask, wqe.compare_mask};
+		break;
+	case OHCA_WR_FLUSH:
+		entry.flush_placement = wqe.flush.placement;
+		entry.flush_selectivity = wqe.flush.selectivity;
+		break;
+	case OHCA_WR_BIND_MW:
+		window_bind(entry) = wqe.bind;
+		break;
+	case OHCA_WR_REG_MR:
+		window_registration(entry) = wqe.registration;
+		break;
+	default:
+		break;
+	}
+}
+
 } // namespace
 
 bool ensure_window(Function &function, QpContext &qp)
@@ -62,7 +90,9 @@ void fill_entry(SendWindowEntry &entry, const SendWqe &wqe)
 	entry.started = 0;
 	entry.vendor_error = static_cast<uint8_t>(wqe.vendor_error);
 	entry.inline_length = 0;
-	entry.immediate = wqe.opcode == OHCA_WR_SEND_INV ? wqe.invalidate_key : wqe.immediate_be;
+	entry.flush_placement = 0;
+	entry.flush_selectivity = 0;
+	entry.immediate = names_key_to_invalidate(wqe.opcode) ? wqe.invalidate_key : wqe.immediate_be;
 	entry.rkey = wqe.rkey;
 	entry.remote_srqn = wqe.remote_srqn;
 	entry.remote_address = wqe.remote_address;
@@ -78,6 +108,8 @@ void fill_entry(SendWindowEntry &entry, const SendWqe &wqe)
 		entry.sge_count = wqe.sge_count;
 		std::memcpy(window_sges(entry), wqe.sges, wqe.sge_count * sizeof(ohca_sge));
 	}
+	if (wqe.opcode > OHCA_WR_READ_INV)
+		fill_body(entry, wqe);
 }
 
 } // namespace ohca::core

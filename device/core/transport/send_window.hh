@@ -7,7 +7,8 @@
 // sent first.  A ring of window_count entries in context memory, made when a
 // queue pair transmits for the first time; entry of SQ index i is i modulo
 // window_count.  An entry is this header and then, as in the WQE, the
-// scatter/gather elements or the inline payload.
+// scatter/gather elements (masked atomics: and the masks), the inline payload, or
+// what BIND_MW and REG_MR carry.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +27,16 @@ struct SendWindowEntry {
 	uint8_t flags;            // OHCA_WQE_*
 	uint8_t sge_count;
 	uint8_t status;           // OHCA_CQE_STATUS_* with which it fails when its turn comes, else 0
-	uint8_t started;          // has PSNs, must be finished even in SQD
+	uint8_t started;          // has PSNs, must be finished even in SQD; local: has been carried out
 	uint8_t vendor_error;
-	uint8_t reserved[2];
+	uint8_t flush_placement;
+	uint8_t flush_selectivity;
 	uint32_t inline_length;
-	uint32_t immediate;       // *_IMM: as on the wire; SEND_INV: the key
-	uint32_t rkey;
+	uint32_t immediate;       // *_IMM: as on the wire; *_INV: the key
+	uint32_t rkey;            // BIND_MW, REG_MR: the key from now on
 	uint32_t remote_srqn;     // XRC_INI
 	uint64_t remote_address;
-	uint64_t length;          // bytes of the message
+	uint64_t length;          // bytes of the message; FLUSH: of the range
 	uint64_t operand;
 	uint64_t compare;
 };
@@ -56,6 +58,37 @@ inline std::byte *window_payload(SendWindowEntry &entry)
 inline ohca_sge *window_sges(SendWindowEntry &entry)
 {
 	return reinterpret_cast<ohca_sge *>(window_payload(entry));
+}
+
+// Of masked atomics, behind the one element.
+struct WindowMasks {
+	uint64_t swap_mask;
+	uint64_t compare_mask;
+};
+
+inline WindowMasks &window_masks(SendWindowEntry &entry)
+{
+	return *reinterpret_cast<WindowMasks *>(window_payload(entry) + sizeof(ohca_sge));
+}
+
+inline ohca_wqe_bind &window_bind(SendWindowEntry &entry)
+{
+	return *reinterpret_cast<ohca_wqe_bind *>(window_payload(entry));
+}
+
+inline ohca_wqe_register &window_registration(SendWindowEntry &entry)
+{
+	return *reinterpret_cast<ohca_wqe_register *>(window_payload(entry));
+}
+
+inline bool is_local(const SendWindowEntry &entry)
+{
+	return opcode_properties(entry.opcode).local;
+}
+
+inline bool is_read(const SendWindowEntry &entry)
+{
+	return entry.opcode == OHCA_WR_READ || entry.opcode == OHCA_WR_READ_INV;
 }
 
 inline bool is_read_atomic(const SendWindowEntry &entry)

@@ -60,7 +60,7 @@ protected:
 	uint32_t huge_key(uint64_t bus)
 	{
 		const std::vector<uint64_t> pages(2 * kGibibyte >> 21, bus);
-		return host.create_key(pd, pages, 21, 0, 2 * kGibibyte, OHCA_REGION_ACCESS_ALL, 0);
+		return host.create_key(pd, pages, 21, 0, 2 * kGibibyte, OHCA_ACCESS_LOCAL_WRITE | OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ, 0);
 	}
 	void expect_success(uint32_t index)
 	{
@@ -83,7 +83,7 @@ protected:
 TEST_F(Pair, SmallWriteTakesTwoSegments)
 {
 	const uint64_t memory = host.allocate(8192);
-	const uint32_t key = host.create_key(pd, memory, 8192, OHCA_REGION_ACCESS_ALL);
+	const uint32_t key = host.create_key(pd, memory, 8192, OHCA_ACCESS_LOCAL_WRITE | OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ);
 	connect(12);
 	host.store64(memory, 0x1234);
 	SendRequest request;
@@ -130,7 +130,7 @@ TEST_F(Pair, TwoGibibytesInPacketsOf256Bytes)
 TEST_F(Pair, AQueuePairMayTalkToItself)
 {
 	const uint64_t memory = host.allocate(8192);
-	const uint32_t key = host.create_key(pd, memory, 8192, OHCA_REGION_ACCESS_ALL);
+	const uint32_t key = host.create_key(pd, memory, 8192, OHCA_ACCESS_LOCAL_WRITE | OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ);
 	connect(10);
 	host.modify(*a, OHCA_QP_STATE_RESET);
 	a->attributes.dest_qpn = a->qpn;

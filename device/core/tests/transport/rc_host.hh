@@ -20,6 +20,7 @@
 
 #include "core/endian.hh"
 #include "core/function.hh"
+#include "core/mem/fast_registration.hh"
 #include "core/transport/transport.hh"
 
 namespace ohca::core::test {
@@ -74,6 +75,13 @@ struct SendRequest {
 	uint8_t flags = OHCA_WQE_SIGNALED;
 	std::vector<Sge> sges;
 	std::vector<std::byte> inline_data; // with OHCA_WQE_INLINE
+	std::vector<std::byte> body; // ohca_wqe_*, in front of the elements
+
+	template <typename Body> void carry(const Body &what)
+	{
+		const auto *bytes = reinterpret_cast<const std::byte *>(&what);
+		body.assign(bytes, bytes + sizeof(what));
+	}
 	uint32_t immediate_be = 0;
 	uint32_t invalidate_key = 0;
 	uint64_t remote_address = 0;
@@ -151,6 +159,19 @@ public:
 		range.page_count = static_cast<uint32_t>(pages.size());
 		range.log_page_size = log_page_size;
 		return create_key(pd, start, length, access, range);
+	}
+	// A FAST_REGION (with room for `entries`) or window.
+	uint32_t create_free_key(uint32_t pd, uint8_t type, uint32_t entries = 0)
+	{
+		const uint32_t index = function_.context().allocate_mkey();
+		MkeyContext &mkey = *function_.context().mkey(index);
+
+		mkey.type = type;
+		mkey.flags = type == OHCA_MKEY_TYPE_FAST_REGION ? kMkeyFlagFree : kMkeyFlagFree | kMkeyFlagWindow;
+		mkey.pd = pd;
+		if (entries > 0 && !reserve_list(function_, mkey, entries))
+			host_panic("list");
+		return index << 8;
 	}
 	void destroy_key(uint32_t key) { function_.context().free_mkey(key >> 8); }
 
@@ -232,6 +253,9 @@ public:
 			std::memcpy(slot, &operands, sizeof(operands));
 			slot += sizeof(operands);
 		}
+		if (!request.body.empty())
+			std::memcpy(slot, request.body.data(), request.body.size());
+		slot += request.body.size();
 		if (!request.inline_data.empty())
 			std::memcpy(slot, request.inline_data.data(), request.inline_data.size());
 		put_sges(slot, request.sges);
