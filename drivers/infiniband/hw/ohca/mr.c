@@ -30,7 +30,7 @@ int ohca_check_access(struct ohca_dev *dev, int access)
 	if (dev->features & OHCA_FEATURE_WINDOW)
 		known |= OHCA_ACCESS_WINDOW_BIND;
 	if (dev->features & OHCA_FEATURE_FLUSH)
-		known |= OHCA_ACCESS_FLUSH_GLOBAL | OHCA_ACCESS_FLUSH_PERSISTENT;
+		known |= OHCA_ACCESS_FLUSH_GLOBAL;
 	return access & ~known ? -EOPNOTSUPP : 0;
 }
 
