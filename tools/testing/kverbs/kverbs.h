@@ -23,6 +23,8 @@ struct kv_pair {
 	u8 *buffer[2];
 	dma_addr_t dma[2];
 	atomic_t events[2];		/* completion events of each CQ */
+	atomic_t last_wqes;		/* QP_LAST_WQE_REACHED of either QP */
+	struct ib_srq *srq;		/* of side 1, if the QPs are created after it */
 	enum ib_qp_state state[2];
 };
 
@@ -44,6 +46,23 @@ int kv_pair_connect(struct kv_pair *pair);
 int kv_fill_ah(struct ib_device *device, struct rdma_ah_attr *ah);
 struct ib_sge kv_sge(struct kv_pair *pair, int side, u32 offset, u32 length);
 int kv_poll(struct ib_cq *cq, struct ib_wc *wc);
+
+int kv_post_recv(struct kv_pair *pair, int side, u64 wr_id, u32 offset, u32 length);
+int kv_rdma_key(struct kv_pair *pair, enum ib_wr_opcode opcode, u32 length, u64 address, u32 rkey,
+		struct ib_wc *wc);
+int kv_wait_events(atomic_t *events, int count);
+void kv_pattern(u8 *to, u32 length, u8 seed);
+
+/* A test starts with a connected pair. */
+struct kv_test {
+	const char *name;
+	int (*run)(struct kv_pair *pair);
+};
+
+extern const struct kv_test kv_memory_tests[];
+extern const int kv_memory_test_count;
+extern const struct kv_test kv_srq_tests[];
+extern const int kv_srq_test_count;
 
 int kv_run_tests(struct ib_device *device);
 

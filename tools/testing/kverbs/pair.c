@@ -18,6 +18,14 @@ static void kv_completion_event(struct ib_cq *cq, void *context)
 	atomic_inc(context);
 }
 
+static void kv_qp_event(struct ib_event *event, void *context)
+{
+	struct kv_pair *pair = context;
+
+	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
+		atomic_inc(&pair->last_wqes);
+}
+
 static int kv_open_mr(struct kv_pair *pair)
 {
 	pair->mr = pair->device->ops.get_dma_mr(pair->pd, IB_ACCESS_LOCAL_WRITE |
@@ -88,6 +96,9 @@ int kv_pair_create_qps(struct kv_pair *pair)
 		struct ib_qp_init_attr attr = {
 			.send_cq = pair->cq[side],
 			.recv_cq = pair->cq[side],
+			.srq = side ? pair->srq : NULL,
+			.event_handler = kv_qp_event,
+			.qp_context = pair,
 			.cap = {
 				.max_send_wr = KV_DEPTH,
 				.max_recv_wr = KV_DEPTH,
