@@ -84,6 +84,13 @@ err:
 	return -EMSGSIZE;
 }
 
+static const char *ohca_mr_memory(const struct ohca_mr *mr)
+{
+	if (mr->list)
+		return mr->gaps ? "blocks" : "pages";
+	return mr->umem ? "user" : "dma";
+}
+
 int ohca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 {
 	struct ohca_mr *mr = to_ohca_mr(ibmr);
@@ -93,10 +100,16 @@ int ohca_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ibmr)
 		return -EMSGSIZE;
 	if (rdma_nl_put_driver_u32_hex(msg, "key", ibmr->lkey) ||
 	    rdma_nl_put_driver_u32(msg, "page_size", ibmr->page_size) ||
-	    rdma_nl_put_driver_string(msg, "memory", mr->umem ? "user" : "dma")) {
-		nla_nest_cancel(msg, table);
-		return -EMSGSIZE;
-	}
+	    rdma_nl_put_driver_string(msg, "memory", ohca_mr_memory(mr)))
+		goto err;
+	if (mr->list &&
+	    (rdma_nl_put_driver_u32(msg, "list_max", mr->list_max) ||
+	     rdma_nl_put_driver_u32(msg, "list_count", READ_ONCE(mr->list_count))))
+		goto err;
 	nla_nest_end(msg, table);
 	return 0;
+
+err:
+	nla_nest_cancel(msg, table);
+	return -EMSGSIZE;
 }
