@@ -103,18 +103,24 @@ constexpr unsigned int wc_flags(std::uint8_t flags)
 	return kFlags.values[flags % kFlagsCount];
 }
 
-// Retires the work request(s) that a CQE stands for.  False for one that names
-// nothing outstanding: a discarded one, or garbage.
-[[gnu::always_inline]] inline bool retire(CompletionQueue &cq, const ohca_cqe &cqe, std::uint64_t &wr_id)
+// Retires the work request(s) that a CQE of a queue pair's own queues stands for.  False for
+// others, and for one that names nothing outstanding: a discarded one, or garbage.
+[[gnu::always_inline]] inline bool retire_own(CompletionQueue &cq, const ohca_cqe &cqe, std::uint64_t &wr_id)
 {
 	QueuePair *qp = cq.find(load_relaxed(cqe.qpn));
 	if (!qp) [[unlikely]]
-		return cq.retire_shared(nullptr, cqe, wr_id);
+		return false;
 	WorkQueue &queue = load_relaxed(cqe.flags) & OHCA_CQE_RECEIVE ? qp->rq : qp->sq;
 	// Another CQ's queue is under another lock.
 	if (queue.cq != &cq) [[unlikely]]
-		return cq.retire_shared(qp, cqe, wr_id);
+		return false;
 	return queue.retire(load_relaxed(cqe.wqe_index), wr_id);
+}
+
+// The same for any CQE.
+inline bool retire(CompletionQueue &cq, const ohca_cqe &cqe, std::uint64_t &wr_id)
+{
+	return retire_own(cq, cqe, wr_id) || cq.retire_shared(cqe, wr_id);
 }
 
 } // namespace ohca

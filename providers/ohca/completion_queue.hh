@@ -86,7 +86,7 @@ struct CompletionQueue {
 	bool try_flush(ohca_cqe &completion);
 
 	// post_srq_recv.cc
-	bool retire_shared(const QueuePair *qp, const ohca_cqe &cqe, std::uint64_t &wr_id);
+	bool retire_shared(const ohca_cqe &cqe, std::uint64_t &wr_id);
 };
 
 static_assert(std::is_standard_layout_v<CompletionQueue>);

@@ -8,11 +8,8 @@
 namespace ohca {
 namespace {
 
-[[gnu::always_inline]] inline bool complete(CompletionQueue &cq, const ohca_cqe &cqe, ibv_wc &wc)
+[[gnu::always_inline]] inline void describe(const ohca_cqe &cqe, std::uint64_t wr_id, ibv_wc &wc)
 {
-	std::uint64_t wr_id;
-	if (!retire(cq, cqe, wr_id)) [[unlikely]]
-		return false;
 	const std::uint8_t flags = cqe.flags;
 	wc.wr_id = wr_id;
 	wc.status = wc_status(cqe.status);
@@ -27,14 +24,33 @@ namespace {
 	wc.slid = 0;
 	wc.sl = cqe.service_level;
 	wc.dlid_path_bits = 0;
-	return true;
+}
+
+// From cq.consumer on, whatever the CQEs are of.  Out of line, and reached when the loop of
+// ohca_poll_cq() has ended: the call of retire_shared() would cost that loop registers.
+[[gnu::noinline]] int poll_any(CompletionQueue &cq, int done, int count, ibv_wc *wc)
+{
+	while (done < count) {
+		const ohca_cqe *cqe = cq.try_entry(cq.consumer);
+		if (!cqe)
+			break;
+		++cq.consumer;
+		std::uint64_t wr_id;
+		if (retire(cq, *cqe, wr_id))
+			describe(*cqe, wr_id, wc[done++]);
+	}
+	cq.publish_consumer();
+	return done;
 }
 
 [[gnu::cold, gnu::noinline]] int poll_failed(CompletionQueue &cq, int count, ibv_wc *wc)
 {
 	int done = 0;
-	for (ohca_cqe flushed; done < count && cq.try_flush(flushed);)
-		done += complete(cq, flushed, wc[done]);
+	for (ohca_cqe flushed; done < count && cq.try_flush(flushed);) {
+		std::uint64_t wr_id;
+		if (retire(cq, flushed, wr_id))
+			describe(flushed, wr_id, wc[done++]);
+	}
 	return done;
 }
 
@@ -54,8 +70,13 @@ int ohca_poll_cq(ibv_cq *ibv_cq, int count, ibv_wc *wc)
 		const ohca_cqe *cqe = cq.try_entry(next);
 		if (!cqe)
 			break;
+		std::uint64_t wr_id;
+		if (!retire_own(cq, *cqe, wr_id)) [[unlikely]] {
+			cq.consumer = next;
+			return poll_any(cq, done, count, wc);
+		}
 		++next;
-		done += complete(cq, *cqe, wc[done]);
+		describe(*cqe, wr_id, wc[done++]);
 	}
 	if (next != first) {
 		cq.consumer = next;

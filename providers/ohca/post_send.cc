@@ -83,9 +83,8 @@ inline std::uint32_t opcode_of(const ibv_send_wr &wr)
 
 // What follows the operation: elements or inline data, from `payload` on.
 [[gnu::always_inline]] inline int write_data(const QueuePair &qp, std::byte *wqe, std::byte *payload,
-					     std::uint8_t opcode, const ibv_send_wr &wr)
+					     std::uint8_t opcode, const ibv_send_wr &wr, std::uint32_t num_sge)
 {
-	const auto num_sge = static_cast<std::uint32_t>(wr.num_sge);
 	if (wr.send_flags & IBV_SEND_INLINE)
 		return write_inline(wqe, payload, opcode, wr, qp.max_inline);
 	if (is_atomic(opcode)) {
@@ -103,7 +102,8 @@ int write_datagram_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &w
 	if (!wr.wr.ud.ah)
 		return EINVAL;
 	write_datagram(wqe, AddressHandle::of(wr.wr.ud.ah), wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
-	return write_data(qp, wqe, wqe + kDatagramPayloadOffset, write_operation(wqe, wr, opcode, 0), wr);
+	return write_data(qp, wqe, wqe + kDatagramPayloadOffset, write_operation(wqe, wr, opcode, 0), wr,
+			  static_cast<std::uint32_t>(wr.num_sge));
 }
 
 // The types other than RC and UC, and opcodes that are rare.
@@ -127,13 +127,16 @@ int write_datagram_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &w
 	}
 	const std::uint32_t srqn = type == IBV_QPT_XRC_SEND ? wr.qp_type.xrc.remote_srqn : 0;
 	const std::uint8_t operation = write_operation(wqe, wr, opcode, srqn);
-	return operation ? write_data(qp, wqe, wqe + sizeof(ohca_sq_wqe), operation, wr) : EINVAL;
+	return operation ? write_data(qp, wqe, wqe + sizeof(ohca_sq_wqe), operation, wr,
+					static_cast<std::uint32_t>(wr.num_sge)) :
+			     EINVAL;
 }
 
 // 0, or an errno value if the request is not well formed.
 inline int write_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &wr)
 {
-	if (static_cast<std::uint32_t>(wr.num_sge) > qp.sq.max_sge) [[unlikely]]
+	const auto num_sge = static_cast<std::uint32_t>(wr.num_sge);
+	if (num_sge > qp.sq.max_sge) [[unlikely]]
 		return EINVAL;
 	const std::uint32_t opcode = opcode_of(wr);
 	if (opcode >= qp.fast_opcodes) [[unlikely]]
@@ -141,7 +144,7 @@ inline int write_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &wr)
 	// Spares the switch a comparison.
 	if (opcode >= kFastOpcodes)
 		__builtin_unreachable();
-	return write_data(qp, wqe, wqe + sizeof(ohca_sq_wqe), write_operation(wqe, wr, opcode, 0), wr);
+	return write_data(qp, wqe, wqe + sizeof(ohca_sq_wqe), write_operation(wqe, wr, opcode, 0), wr, num_sge);
 }
 
 } // namespace

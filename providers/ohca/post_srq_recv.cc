@@ -11,14 +11,15 @@
 
 namespace ohca {
 
-// A completion that is not of a work queue of `qp` (which may be null: an XRC target may
-// be another process's) and this CQ.
-bool CompletionQueue::retire_shared(const QueuePair *qp, const ohca_cqe &cqe, std::uint64_t &wr_id)
+// A completion of a shared receive queue.
+bool CompletionQueue::retire_shared(const ohca_cqe &cqe, std::uint64_t &wr_id)
 {
 	constexpr std::uint8_t kFlags = OHCA_CQE_RECEIVE | OHCA_CQE_FROM_SRQ;
 	if ((load_relaxed(cqe.flags) & kFlags) != kFlags)
 		return false;
 	SharedReceiveQueue *srq = nullptr;
+	// There is none here for an XRC target, which may be another process's.
+	const QueuePair *qp = find(load_relaxed(cqe.qpn));
 	if (!qp)
 		srq = shared_receive_queues->find(load_relaxed(cqe.srqn));
 	else if (qp->recv_cq == this)
