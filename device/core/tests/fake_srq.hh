@@ -182,22 +182,28 @@ inline ohca_qp_attributes connect_attributes(FakeFunction &peer, uint32_t dest_q
 	return a;
 }
 
-// An initiator goes to RTS, a target to RTR, which is all it needs.
+constexpr uint32_t kConnectMask =
+	OHCA_QP_ATTR_PATH | OHCA_QP_ATTR_PATH_MTU | OHCA_QP_ATTR_DEST_QPN | OHCA_QP_ATTR_RQ_PSN;
+
+// A target goes to RTR, which is all it needs.
+inline void connect_target(const FakeQp &initiator, const FakeQp &target, const ConnectOptions &o = {})
+{
+	ohca_qp_attributes a = connect_attributes(*initiator.host, initiator.qpn, o);
+	FakeFunction::must(target.host->to_init(target.qpn, o));
+	FakeFunction::must(
+		target.host->modify(target.qpn, OHCA_QP_STATE_RTR,
+				    kConnectMask | OHCA_QP_ATTR_MAX_DEST_READ_ATOMIC | OHCA_QP_ATTR_MIN_RNR_TIMER, a));
+}
+
+// An initiator goes to RTS.
 inline void connect_xrc(const FakeQp &initiator, const FakeQp &target, const ConnectOptions &o = {})
 {
-	constexpr uint32_t kConnect =
-		OHCA_QP_ATTR_PATH | OHCA_QP_ATTR_PATH_MTU | OHCA_QP_ATTR_DEST_QPN | OHCA_QP_ATTR_RQ_PSN;
 	FakeFunction &sender = *initiator.host;
-	FakeFunction &receiver = *target.host;
-	ohca_qp_attributes a = connect_attributes(receiver, target.qpn, o);
+	ohca_qp_attributes a = connect_attributes(*target.host, target.qpn, o);
 	FakeFunction::must(sender.to_init(initiator.qpn, o));
-	FakeFunction::must(sender.modify(initiator.qpn, OHCA_QP_STATE_RTR, kConnect, a));
+	FakeFunction::must(sender.modify(initiator.qpn, OHCA_QP_STATE_RTR, kConnectMask, a));
 	FakeFunction::must(sender.to_rts(initiator.qpn, o));
-	a = connect_attributes(sender, initiator.qpn, o);
-	FakeFunction::must(receiver.to_init(target.qpn, o));
-	FakeFunction::must(receiver.modify(target.qpn, OHCA_QP_STATE_RTR,
-					   kConnect | OHCA_QP_ATTR_MAX_DEST_READ_ATOMIC | OHCA_QP_ATTR_MIN_RNR_TIMER,
-					   a));
+	connect_target(initiator, target, o);
 }
 
 } // namespace ohca::core::test

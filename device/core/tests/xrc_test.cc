@@ -5,6 +5,7 @@
 
 #include "core/tests/fake_srq.hh"
 #include "core/tests/loopback.hh"
+#include "core/transport/transport.hh"
 
 namespace ohca::core::test {
 namespace {
@@ -135,6 +136,7 @@ struct XrcTest : testing::Test {
 	uint32_t from_key = 0;
 	FakeQp initiator;
 	FakeQp target;
+	TransmitScratch scratch;
 };
 
 // OHCA-XRC-D1, OHCA-XRC-D3: one queue pair reaches every SRQ of the domain.
@@ -333,6 +335,67 @@ TEST_F(XrcTest, TargetsGoThroughAllStates)
 	EXPECT_EQ(int{out.attributes.state}, OHCA_QP_STATE_ERR);
 	FakeFunction::must(net[1].destroy(OHCA_CMD_DESTROY_QP, qp.qpn));
 	EXPECT_EQ(net[1].counter(OHCA_COUNTER_DOORBELLS_BAD), 0u);
+}
+
+// D3: another engine finishes the message, with the WQE that was taken for it.
+TEST_F(XrcTest, AnotherEngineGoesOn)
+{
+	post(queues[0], 1, kLong);
+	post(queues[0], 2, kLong);
+	post_send(request(OHCA_WR_SEND, queues[0]), kLong);
+	run_until_taken(queues[0].srq);
+	Engine restarted;
+	restarted.add_function(net[0].function().resources());
+	restarted.add_function(net[1].function().resources());
+	for (int i = 0; i < 100; i++)
+		restarted.run(net.now += 100);
+	expect_sent();
+	expect_received(queues[0], 1);
+	EXPECT_TRUE(arrived(queues[0], kLong));
+	EXPECT_EQ(net[1].counter(OHCA_COUNTER_DOORBELLS_BAD), 0u);
+}
+
+TEST_F(XrcTest, ResetForgetsSrqsAndDomains)
+{
+	net.engine.reset(1);
+	net[1].bring_up(2);
+	uint32_t pd = net[1].create_pd();
+	EXPECT_EQ(create_xrcd(net[1]), 1u);
+	FakeSrq srq = create_srq(net[1], {.pd = pd});
+	EXPECT_EQ(srq.srqn, 1u);
+	EXPECT_EQ(srq.query().consumer, 0u);
+}
+
+// OHCA-XRC-D7: an initiator serves nobody, whatever its access flags and PSNs allow.
+TEST_F(XrcTest, InitiatorsHearNoRequests)
+{
+	Function &function = net[0].function();
+	QpContext &qp = *function.context().qp(initiator.qpn);
+	Segment segment;
+	segment.kind = SegmentKind::kSend;
+	segment.first = segment.last = segment.ack_request = true;
+	segment.source_qpn = target.qpn;
+	segment.psn = qp.responder.expected_psn;
+	uint64_t dropped = function.context().counters()[OHCA_COUNTER_PACKETS_DROPPED];
+	handle_segment(function, qp, segment, net.now);
+	EXPECT_EQ(function.context().counters()[OHCA_COUNTER_PACKETS_DROPPED], dropped + 1);
+	EXPECT_EQ(qp.responder.expected_psn, segment.psn);
+	EXPECT_EQ(int{qp.state}, OHCA_QP_STATE_RTS);
+	Segment answer;
+	EXPECT_FALSE(poll_transmit(function, qp, net.now, {}, scratch, answer));
+}
+
+// OHCA-XRC-D7
+TEST_F(XrcTest, TargetsHearNoAnswers)
+{
+	Function &function = net[1].function();
+	Segment segment;
+	segment.kind = SegmentKind::kAcknowledge;
+	segment.first = segment.last = true;
+	segment.source_qpn = initiator.qpn;
+	uint64_t dropped = function.context().counters()[OHCA_COUNTER_PACKETS_DROPPED];
+	handle_segment(function, context(), segment, net.now);
+	EXPECT_EQ(function.context().counters()[OHCA_COUNTER_PACKETS_DROPPED], dropped + 1);
 }
 
 } // namespace

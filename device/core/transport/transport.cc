@@ -18,6 +18,12 @@ bool is_response(SegmentKind kind)
 	return kind >= SegmentKind::kReadResponse;
 }
 
+// XRC queue pairs are a requester or a responder (IBTA annex A14).
+bool lacks_half(const QpContext &qp, SegmentKind kind)
+{
+	return qp.type == (is_response(kind) ? OHCA_QP_TYPE_XRC_TGT : OHCA_QP_TYPE_XRC_INI);
+}
+
 bool is_responder_state(const QpContext &qp)
 {
 	return qp.state == OHCA_QP_STATE_RTR || qp.state == OHCA_QP_STATE_RTS || qp.state == OHCA_QP_STATE_SQD;
@@ -38,7 +44,8 @@ Delivery handle_segment(Function &function, QpContext &qp, const Segment &segmen
 	// A packet on a wire does not name the sender's queue pair (0).
 	const bool stranger = segment.source_qpn != 0 && segment.source_qpn != le32toh(qp.attributes.dest_qpn);
 
-	if (stranger || !is_responder_state(qp) || segment.kind == SegmentKind::kNone) {
+	if (stranger || !is_responder_state(qp) || segment.kind == SegmentKind::kNone ||
+	    lacks_half(qp, segment.kind)) {
 		function.count(OHCA_COUNTER_PACKETS_DROPPED);
 		return Delivery::kDone;
 	}
