@@ -129,5 +129,48 @@ void idle_pass(benchmark::State &state)
 }
 BENCHMARK(idle_pass)->Arg(1)->Arg(64)->Arg(1000);
 
+// A fast registration of `range` scattered pages and its invalidation, kBatch / 2 pairs at a time.
+void register_invalidate(benchmark::State &state)
+{
+	FakeOptions options;
+	options.memory_size = uint64_t{256} << 20;
+	Loopback net(1, options);
+	auto [qp, peer] = net.connected_pair(0, 0);
+	const auto pages = static_cast<uint32_t>(state.range(0));
+	ohca_cmd_create_mkey_in in{};
+	in.pd = net.pd(0);
+	in.type = OHCA_MKEY_TYPE_FAST_REGION;
+	in.list_entry_max = pages;
+	ohca_cmd_create_mkey_out key;
+	FakeFunction::must(net[0].command(OHCA_CMD_CREATE_MKEY, in, key));
+	ohca_wqe_register body{};
+	body.length = uint64_t{pages} << 12;
+	body.list_address = net[0].allocate(uint64_t{pages} * 8);
+	body.entry_count = pages;
+	body.access = OHCA_ACCESS_LOCAL_WRITE;
+	body.log_page_size = 12;
+	for (uint32_t i = 0; i < pages; i++)
+		net[0].at<uint64_t>(body.list_address + uint64_t{i} * 8) = uint64_t{(i * 7) % 4096 + 1} << 12;
+
+	for (auto _ : state) {
+		for (uint32_t i = 0; i < kBatch; i++) {
+			ohca_sq_wqe wqe{};
+			wqe.opcode = i % 2 ? OHCA_WR_LOCAL_INV : OHCA_WR_REG_MR;
+			wqe.flags = i == kBatch - 1 ? OHCA_WQE_SIGNALED : 0;
+			wqe.rkey = wqe.invalidate_key = key.key;
+			std::memcpy(qp.sq_slot(qp.sq_producer) + sizeof(wqe), &body, sizeof(body));
+			qp.post_send(wqe, {});
+		}
+		qp.ring();
+		std::optional<ohca_cqe> cqe;
+		while (!(cqe = net.cq(0).poll()))
+			net.engine.run(net.now += 100);
+		if (cqe->status)
+			state.SkipWithError("completion with error");
+	}
+	state.SetItemsProcessed(static_cast<int64_t>(state.iterations()) * kBatch);
+}
+BENCHMARK(register_invalidate)->Arg(1)->Arg(256)->Arg(65536);
+
 } // namespace
 } // namespace ohca::core::test

@@ -92,6 +92,7 @@ public:
 		options_.log_sq_stride = options_.log_rq_stride = 7;
 		memory_ = host_.allocate(8192);
 		key_ = host_.register_memory(net.pd(0), memory_, 8192);
+		make_windows(net.pd(0));
 		make_cq();
 	}
 
@@ -116,11 +117,15 @@ public:
 		ohca_sge sge{.address = memory_ + random() % 8000, .length = static_cast<uint32_t>(random() % 200),
 			     .lkey = key_};
 		ohca_sq_wqe wqe{};
-		wqe.opcode = static_cast<uint8_t>(1 + random() % 8);
+		wqe.opcode = static_cast<uint8_t>(1 + random() % OHCA_WR_LOCAL_INV);
 		wqe.flags = static_cast<uint8_t>(random() % 16);
 		wqe.remote_address = memory_ + random() % 9000;
-		wqe.rkey = key_;
-		qp.post_send(wqe, {&sge, 1});
+		wqe.rkey = any_key(random);
+		wqe.invalidate_key = any_key(random);
+		if (wqe.opcode == OHCA_WR_BIND_MW || wqe.opcode == OHCA_WR_LOCAL_INV || wqe.opcode == OHCA_WR_FLUSH)
+			post_without_elements(qp, wqe, random);
+		else
+			qp.post_send(wqe, {&sge, 1});
 		qp.post_receive(static_cast<uint32_t>(random()), {&sge, 1});
 	}
 	// Destroys one queue pair; all, and the CQ, once that is broken.
@@ -142,6 +147,40 @@ public:
 	FakeCq cq;
 
 private:
+	uint32_t any_key(std::mt19937_64 &random)
+	{
+		size_t which = random() % (std::size(windows_) * 2);
+		return which < std::size(windows_) ? windows_[which] | static_cast<uint32_t>(random() % 2) : key_;
+	}
+	void post_without_elements(FakeQp &qp, ohca_sq_wqe &wqe, std::mt19937_64 &random)
+	{
+		ohca_wqe_bind bind{};
+		ohca_wqe_flush flush{};
+		wqe.flags &= OHCA_WQE_SIGNALED | OHCA_WQE_FENCE;
+		bind.address = memory_ + random() % 8000;
+		bind.length = random() % 200;
+		bind.lkey = key_;
+		bind.access = static_cast<uint32_t>(random() % 2 ? 0x0e : random() % 0x400);
+		flush.length = static_cast<uint32_t>(random() % 200);
+		flush.placement = static_cast<uint8_t>(random() % 4);
+		std::byte *slot = qp.sq_slot(qp.sq_producer);
+		qp.post_send(wqe, {});
+		if (wqe.opcode == OHCA_WR_BIND_MW)
+			std::memcpy(slot + sizeof(wqe), &bind, sizeof(bind));
+		else
+			std::memcpy(slot + sizeof(wqe), &flush, sizeof(flush));
+	}
+	void make_windows(uint32_t pd)
+	{
+		for (uint32_t &window : windows_) {
+			ohca_cmd_create_mkey_in in{};
+			in.pd = pd;
+			in.type = &window - windows_ < 2 ? OHCA_MKEY_TYPE_WINDOW_1 : OHCA_MKEY_TYPE_WINDOW_2B;
+			ohca_cmd_create_mkey_out out;
+			FakeFunction::must(host_.command(OHCA_CMD_CREATE_MKEY, in, out));
+			window = out.key;
+		}
+	}
 	void make_cq()
 	{
 		cq = host_.create_cq(4);
@@ -153,6 +192,7 @@ private:
 	std::vector<FakeQp> qps_;
 	uint64_t memory_ = 0;
 	uint32_t key_ = 0;
+	uint32_t windows_[6] = {};
 };
 
 TEST_P(Hostile, ApplicationScribblesOverItsRings) // OHCA-GEN-D4; acceptance: garbage over rings and UAR page
@@ -189,6 +229,7 @@ TEST_P(Hostile, ApplicationScribblesOverItsRings) // OHCA-GEN-D4; acceptance: ga
 		ASSERT_NO_FATAL_FAILURE(other_function.write_and_check(random()));
 		ASSERT_TRUE(host.function().running());
 	}
+	EXPECT_GT(host.counter(OHCA_COUNTER_REGISTRATIONS), 0u); // some binds were good
 	for (uint64_t at = 0; at < 4096; at++)
 		ASSERT_EQ(host.at<uint8_t>(canary + at), 0x5c);
 }
