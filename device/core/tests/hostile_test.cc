@@ -114,6 +114,8 @@ public:
 	// A work request that may be good.
 	void post(FakeQp &qp, std::mt19937_64 &random)
 	{
+		if (random() % 2)
+			post_good_bind(qp, random);
 		ohca_sge sge{.address = memory_ + random() % 8000, .length = static_cast<uint32_t>(random() % 200),
 			     .lkey = key_};
 		ohca_sq_wqe wqe{};
@@ -154,13 +156,11 @@ private:
 	}
 	void post_without_elements(FakeQp &qp, ohca_sq_wqe &wqe, std::mt19937_64 &random)
 	{
-		ohca_wqe_bind bind{};
+		ohca_wqe_bind bind = good_bind(random);
 		ohca_wqe_flush flush{};
 		wqe.flags &= OHCA_WQE_SIGNALED | OHCA_WQE_FENCE;
-		bind.address = memory_ + random() % 8000;
-		bind.length = random() % 200;
-		bind.lkey = key_;
-		bind.access = static_cast<uint32_t>(random() % 2 ? 0x0e : random() % 0x400);
+		if (random() % 2)
+			bind.access = static_cast<uint32_t>(random() % 0x400);
 		flush.length = static_cast<uint32_t>(random() % 200);
 		flush.placement = static_cast<uint8_t>(random() % 4);
 		std::byte *slot = qp.sq_slot(qp.sq_producer);
@@ -169,6 +169,25 @@ private:
 			std::memcpy(slot + sizeof(wqe), &bind, sizeof(bind));
 		else
 			std::memcpy(slot + sizeof(wqe), &flush, sizeof(flush));
+	}
+	ohca_wqe_bind good_bind(std::mt19937_64 &random)
+	{
+		ohca_wqe_bind bind{};
+		bind.address = memory_ + random() % 7000;
+		bind.length = 1 + random() % 1000;
+		bind.lkey = key_;
+		bind.access = OHCA_ACCESS_REMOTE_READ | OHCA_ACCESS_REMOTE_WRITE;
+		return bind;
+	}
+	// Of a window of type 1, which may be bound at any time.
+	void post_good_bind(FakeQp &qp, std::mt19937_64 &random)
+	{
+		ohca_sq_wqe wqe{};
+		wqe.opcode = OHCA_WR_BIND_MW;
+		wqe.rkey = windows_[random() % 2] | static_cast<uint32_t>(random() % 2);
+		const ohca_wqe_bind bind = good_bind(random);
+		std::memcpy(qp.sq_slot(qp.sq_producer) + sizeof(wqe), &bind, sizeof(bind));
+		qp.post_send(wqe, {});
 	}
 	void make_windows(uint32_t pd)
 	{
