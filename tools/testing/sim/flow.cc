@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/mem/memory_window.hh"
+
 namespace ohca::sim {
 
 namespace {
@@ -25,9 +27,12 @@ Flow::Flow(const Options &options, Prng &prng, Verdict &verdict, const std::stri
 	: options_(options), prng_(prng), from_(from), to_(to), slot_size_(slot_size(options)),
 	  staging_(*from.host, prng, from.pd, slot_size_ << options.log_sq_depth, OHCA_ACCESS_LOCAL_WRITE),
 	  target_(*to.host, prng, to.pd, options.message_max * 2,
-		  OHCA_ACCESS_LOCAL_WRITE | OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ),
-	  constant_(*to.host, prng, to.pd, options.message_max * 2, OHCA_ACCESS_REMOTE_READ),
-	  words_(*to.host, prng, to.pd, kWordCount * 8, OHCA_ACCESS_LOCAL_WRITE | OHCA_ACCESS_REMOTE_ATOMIC),
+		  OHCA_ACCESS_LOCAL_WRITE | OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ |
+			  OHCA_ACCESS_WINDOW_BIND | OHCA_ACCESS_FLUSH_GLOBAL),
+	  constant_(*to.host, prng, to.pd, options.message_max * 2,
+		    OHCA_ACCESS_REMOTE_READ | OHCA_ACCESS_WINDOW_BIND),
+	  words_(*to.host, prng, to.pd, kWordCount * 8,
+		 OHCA_ACCESS_LOCAL_WRITE | OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_ATOMIC),
 	  inbox_(*to.host, prng, to.pd, slot_size_ << options.log_rq_depth, OHCA_ACCESS_LOCAL_WRITE),
 	  target_shadow_(target_.length()), constant_shadow_(constant_.length()), words_shadow_(kWordCount),
 	  oracle_(verdict, name, staging_, inbox_)
@@ -40,6 +45,28 @@ Flow::Flow(const Options &options, Prng &prng, Verdict &verdict, const std::stri
 	constant_.write(0, constant_shadow_);
 	words_.write(0, std::as_bytes(std::span(words_shadow_)));
 	receive_times_.assign(size_t{1} << options.log_rq_depth, 0);
+	target_key_ = options.windows ? bind_window(target_, OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ |
+								     OHCA_ACCESS_FLUSH_GLOBAL)
+				      : target_.key();
+	constant_key_ = options.windows ? bind_window(constant_, OHCA_ACCESS_REMOTE_READ) : constant_.key();
+	fast_key_ = from.host->create_free_key(from.pd, OHCA_MKEY_TYPE_FAST_REGION,
+					       static_cast<uint32_t>(staging_.page_count()));
+}
+
+// Which the peer does without a work request here: the oracle has to know when it is done.
+uint32_t Flow::bind_window(const Region &region, uint32_t access)
+{
+	const uint32_t key = to_.host->create_free_key(to_.pd, OHCA_MKEY_TYPE_WINDOW_2B) |
+			     static_cast<uint32_t>(prng_.below(256));
+	ohca_wqe_bind body{};
+
+	body.address = region.address();
+	body.length = region.length();
+	body.lkey = region.key();
+	body.access = access;
+	if (core::bind_window(to_.host->function(), *to_.qp, key, body) != OHCA_VENDOR_ERROR_NONE)
+		core::test::host_panic("window");
+	return key;
 }
 
 // Cuts `length` bytes into at most count_max pieces with gaps, some of them empty.
@@ -67,7 +94,7 @@ uint8_t Flow::draw_opcode()
 	for (uint32_t weight : options_.weights)
 		sum += weight;
 	uint64_t ticket = prng_.below(sum);
-	for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_FADD; opcode++) {
+	for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_FLUSH; opcode++) {
 		if (ticket < options_.weights[opcode])
 			return opcode;
 		ticket -= options_.weights[opcode];
@@ -121,9 +148,11 @@ void Flow::plan_send(SendRequest &request, PostedSend &send)
 	draw_local(request, send, draw_length());
 	if (request.opcode == OHCA_WR_SEND_IMM)
 		request.immediate_be = static_cast<uint32_t>(prng_.next());
+	if (request.opcode == OHCA_WR_SEND_INV)
+		request.invalidate_key = bind_window(target_, OHCA_ACCESS_REMOTE_READ);
 	message.opcode = request.opcode;
 	message.solicited = (request.flags & OHCA_WQE_SOLICITED) != 0;
-	message.immediate_be = request.immediate_be;
+	message.immediate_be = request.immediate_be | request.invalidate_key;
 	message.data = payload_;
 	message.length = payload_.size();
 	oracle_.note_message(std::move(message));
@@ -135,7 +164,7 @@ void Flow::plan_write(SendRequest &request, PostedSend &send)
 	const uint64_t offset = prng_.below(target_.length() - send.length + 1);
 
 	request.remote_address = target_.address() + offset;
-	request.rkey = target_.key();
+	request.rkey = target_key_;
 	std::ranges::copy(payload_, target_shadow_.begin() + static_cast<ptrdiff_t>(offset));
 	if (request.opcode != OHCA_WR_WRITE_IMM)
 		return;
@@ -157,7 +186,7 @@ void Flow::plan_read(SendRequest &request, PostedSend &send)
 	draw_local(request, send, draw_length());
 	const uint64_t offset = prng_.below(region.length() - send.length + 1);
 	request.remote_address = region.address() + offset;
-	request.rkey = region.key();
+	request.rkey = written ? target_key_ : constant_key_;
 	auto from = shadow.begin() + static_cast<ptrdiff_t>(offset);
 	for (const Piece &piece : pieces_) {
 		std::copy_n(from, piece.length, send.image.begin() + static_cast<ptrdiff_t>(piece.offset));
@@ -194,6 +223,107 @@ void Flow::plan_atomic(SendRequest &request, PostedSend &send)
 	std::memcpy(send.image.data(), &original, 8);
 }
 
+void Flow::plan_masked_atomic(SendRequest &request, PostedSend &send)
+{
+	const bool swap = request.opcode == OHCA_WR_MASKED_CAS;
+	ohca_wqe_masked_atomic body{};
+
+	const uint64_t word = prng_.below(kWordCount);
+	uint64_t &value = words_shadow_[word];
+	const uint64_t original = value;
+	send.slot_offset = (send.index & ((1u << options_.log_sq_depth) - 1)) * slot_size_;
+	send.length = 8;
+	request.sges.push_back({staging_.address() + send.slot_offset, 8, staging_.key()});
+	request.remote_address = words_.address() + word * 8;
+	request.rkey = words_.key();
+	body.operand = prng_.next();
+	if (swap) {
+		body.compare = prng_.below(4);
+		body.compare_mask = prng_.below(4);
+		body.swap_mask = prng_.next();
+		if (((value ^ body.compare) & body.compare_mask) == 0)
+			value = (value & ~body.swap_mask) | (body.operand & body.swap_mask);
+	} else {
+		body.boundary_mask = prng_.next();
+		uint64_t sum = 0;
+		bool carry = false;
+		for (int bit = 0; bit < 64; bit++) { // bit by bit, as the specification defines it
+			const uint64_t mask = uint64_t{1} << bit;
+			const int ones = ((value & mask) != 0) + ((body.operand & mask) != 0) + carry;
+			sum |= ones & 1 ? mask : 0;
+			carry = ones > 1 && !(body.boundary_mask & mask);
+		}
+		value = sum;
+	}
+	request.carry(body);
+	send.image.resize(8);
+	std::memcpy(send.image.data(), &original, 8);
+}
+
+void Flow::plan_atomic_write(SendRequest &request, PostedSend &send)
+{
+	const uint64_t word = prng_.below(kWordCount);
+
+	draw_local(request, send, 8);
+	request.remote_address = words_.address() + word * 8;
+	request.rkey = words_.key();
+	std::memcpy(&words_shadow_[word], payload_.data(), 8);
+}
+
+void Flow::plan_flush(SendRequest &request, PostedSend &)
+{
+	ohca_wqe_flush body{};
+
+	body.placement = OHCA_FLUSH_GLOBAL;
+	if (prng_.chance(0.5))
+		body.selectivity = OHCA_FLUSH_REGION;
+	else
+		body.length = static_cast<uint32_t>(prng_.below(target_.length() + 1));
+	request.carry(body);
+	request.remote_address = target_.address();
+	request.rkey = target_key_;
+}
+
+void Flow::plan(SendRequest &request, PostedSend &send)
+{
+	switch (request.opcode) {
+	case OHCA_WR_READ:
+		return plan_read(request, send);
+	case OHCA_WR_CAS:
+	case OHCA_WR_FADD:
+		return plan_atomic(request, send);
+	case OHCA_WR_MASKED_CAS:
+	case OHCA_WR_MASKED_FADD:
+		return plan_masked_atomic(request, send);
+	case OHCA_WR_ATOMIC_WRITE:
+		return plan_atomic_write(request, send);
+	case OHCA_WR_FLUSH:
+		return plan_flush(request, send);
+	case OHCA_WR_WRITE:
+	case OHCA_WR_WRITE_IMM:
+		return plan_write(request, send);
+	default:
+		return plan_send(request, send);
+	}
+}
+
+// REG_MR and LOCAL_INV of the key that only the request between them uses.
+void Flow::post_local(uint8_t opcode, uint8_t flags)
+{
+	SendRequest request;
+	PostedSend send;
+
+	request.opcode = send.opcode = opcode;
+	request.flags = flags;
+	request.rkey = request.invalidate_key = fast_key_;
+	if (opcode == OHCA_WR_REG_MR)
+		request.carry(staging_.registration(OHCA_ACCESS_LOCAL_WRITE));
+	send.index = from_.host->posted_sends(*from_.qp);
+	send.signaled = (flags & OHCA_WQE_SIGNALED) || options_.signal_all;
+	from_.host->post_send(*from_.qp, request);
+	oracle_.note_send(std::move(send));
+}
+
 void Flow::draw_flags(SendRequest &request)
 {
 	const uint32_t depth = 1u << options_.log_sq_depth;
@@ -219,25 +349,18 @@ bool Flow::post_request()
 		return false;
 	SendRequest request;
 	PostedSend send;
+	// Three requests instead of one: the last is signaled, so that the queue never fills for good.
+	const bool registered = !late && oracle_.sends_outstanding() + 3 <= 1u << options_.log_sq_depth &&
+				prng_.chance(options_.registration);
 
+	if (registered) {
+		fast_key_ = (fast_key_ & ~0xffu) | ((fast_key_ + 1) & 0xff);
+		post_local(OHCA_WR_REG_MR, 0);
+	}
 	request.opcode = send.opcode = draw_opcode();
 	send.index = from_.host->posted_sends(*from_.qp);
 	draw_flags(request);
-	switch (request.opcode) {
-	case OHCA_WR_READ:
-		plan_read(request, send);
-		break;
-	case OHCA_WR_CAS:
-	case OHCA_WR_FADD:
-		plan_atomic(request, send);
-		break;
-	case OHCA_WR_WRITE:
-	case OHCA_WR_WRITE_IMM:
-		plan_write(request, send);
-		break;
-	default:
-		plan_send(request, send);
-	}
+	plan(request, send);
 	const bool message = request.opcode < OHCA_WR_READ;
 	if (message && send.length <= kInlineMax && prng_.chance(options_.inline_share)) {
 		request.flags |= OHCA_WQE_INLINE;
@@ -248,11 +371,18 @@ bool Flow::post_request()
 		request.rkey ^= 0x55;
 		break_remote_key_ = false;
 	}
+	if (registered)
+		for (auto &sge : request.sges)
+			if (sge.lkey == staging_.key())
+				sge.lkey = fast_key_;
 	send.signaled = (request.flags & OHCA_WQE_SIGNALED) || options_.signal_all;
 	posted_ += !late;
 	late_ -= late;
 	from_.host->post_send(*from_.qp, request);
 	oracle_.note_send(std::move(send));
+	// Fenced: not while its data may still be sent again or received.
+	if (registered)
+		post_local(OHCA_WR_LOCAL_INV, OHCA_WQE_SIGNALED | OHCA_WQE_FENCE);
 	return true;
 }
 
@@ -309,6 +439,9 @@ void Flow::on_send(const ohca_cqe &cqe)
 void Flow::on_receive(const ohca_cqe &cqe, core::TimeNs now)
 {
 	oracle_.receive_completed(cqe);
+	if ((cqe.flags & OHCA_CQE_WITH_INV) &&
+	    to_.host->function().memory().check_remote_key(cqe.invalidated_rkey, *to_.qp, target_.address(), 1, 0).mkey)
+		oracle_.fail("a window that was invalidated is still valid");
 	if (cqe.status != OHCA_CQE_STATUS_SUCCESS)
 		receives_stopped_ = true;
 	const core::TimeNs pause = options_.receive_pause_ns;

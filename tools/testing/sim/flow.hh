@@ -62,6 +62,13 @@ private:
 	void plan_write(core::test::SendRequest &request, PostedSend &send);
 	void plan_read(core::test::SendRequest &request, PostedSend &send);
 	void plan_atomic(core::test::SendRequest &request, PostedSend &send);
+	void plan_masked_atomic(core::test::SendRequest &request, PostedSend &send);
+	void plan_atomic_write(core::test::SendRequest &request, PostedSend &send);
+	void plan_flush(core::test::SendRequest &request, PostedSend &send);
+	void plan(core::test::SendRequest &request, PostedSend &send);
+	// A window of type 2B over `region`, bound by the peer.
+	uint32_t bind_window(const Region &region, uint32_t access);
+	void post_local(uint8_t opcode, uint8_t flags);
 	void draw_flags(core::test::SendRequest &request);
 	bool post_one_receive();
 
@@ -78,6 +85,9 @@ private:
 	std::vector<std::byte> target_shadow_;
 	std::vector<std::byte> constant_shadow_;
 	std::vector<uint64_t> words_shadow_;
+	uint32_t target_key_ = 0;
+	uint32_t constant_key_ = 0;
+	uint32_t fast_key_ = 0; // at `from`: of the staging region, when it is valid
 	Oracle oracle_;
 
 	uint32_t posted_ = 0;

@@ -28,6 +28,24 @@ Region::Region(RcHost &host, Prng &prng, uint32_t pd, uint64_t length, uint32_t 
 	key_ = host.create_key(pd, pages_, log_page_size_, first_offset_, length, access, address_);
 }
 
+ohca_wqe_register Region::registration(uint32_t access)
+{
+	ohca_wqe_register body{};
+
+	if (list_ == 0) {
+		list_ = host_->allocate(pages_.size() * sizeof(uint64_t));
+		std::memcpy(host_->at(list_), pages_.data(), pages_.size() * sizeof(uint64_t));
+	}
+	body.start = address_;
+	body.length = length_;
+	body.list_address = list_;
+	body.first_page_offset = first_offset_;
+	body.entry_count = static_cast<uint32_t>(pages_.size());
+	body.access = access;
+	body.log_page_size = log_page_size_;
+	return body;
+}
+
 std::byte *Region::piece(uint64_t offset, uint64_t &length) const
 {
 	const uint64_t page_size = uint64_t{1} << log_page_size_;

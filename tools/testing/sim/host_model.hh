@@ -24,6 +24,10 @@ public:
 	uint32_t key() const { return key_; }
 	uint64_t address() const { return address_; }
 	uint64_t length() const { return length_; }
+	size_t page_count() const { return pages_.size(); }
+
+	// REG_MR of the same range with a key of its own; the list is made on first use.
+	ohca_wqe_register registration(uint32_t access);
 
 	void write(uint64_t offset, std::span<const std::byte> bytes);
 	void read(uint64_t offset, std::span<std::byte> bytes) const;
@@ -40,6 +44,7 @@ private:
 	uint64_t first_offset_;
 	uint64_t address_;
 	uint64_t length_;
+	uint64_t list_ = 0;
 	uint32_t key_ = 0;
 };
 

@@ -48,8 +48,8 @@ void draw_traffic(Prng &prng, Options &options)
 
 	options.message_max = prng.pick(kMessageMax);
 	options.sge_max = static_cast<uint32_t>(prng.chance(0.3) ? 30 : prng.between(1, 5));
-	for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_FADD; opcode++) {
-		if (opcode == OHCA_WR_SEND_INV) // no key can be invalidated yet
+	for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_FLUSH; opcode++) {
+		if (opcode == OHCA_WR_READ_INV) // part of a registration, see below
 			continue;
 		options.weights[opcode] =
 			prng.chance(0.35) ? 0 : static_cast<uint32_t>(prng.between(1, 10));
@@ -57,6 +57,8 @@ void draw_traffic(Prng &prng, Options &options)
 	}
 	if (sum == 0)
 		options.weights[OHCA_WR_WRITE] = 1;
+	options.registration = prng.chance(0.5) ? 0 : 0.4;
+	options.windows = prng.chance(0.4);
 	options.unsignaled = prng.chance(0.5) ? 0 : 0.7;
 	options.fence = prng.chance(0.5) ? 0 : 0.3;
 	options.inline_share = prng.chance(0.5) ? 0 : 0.5;
@@ -123,7 +125,7 @@ std::string describe(const Options &o)
 		"seed %llu: %s, %u pairs x %u operations, MTU %u, segment %llu, SQ %u, RQ %u, read depth %u, "
 		"timeout %u, rnr timer %u, retries %u/%u, budget %u%s%s\n  messages <= %llu, sge <= %u, unsignaled %g, "
 		"fence %g, inline %g, drain %g, receive pause %llu ns\n  %s, loss %g, duplication %g, delay %g, "
-		"latency %llu + %llu ns\n  weights",
+		"latency %llu + %llu ns\n  registration %g%s, weights",
 		static_cast<unsigned long long>(o.seed), kScenarioNames[static_cast<size_t>(o.scenario)], o.pair_count,
 		o.operations, 1u << o.log_mtu, static_cast<unsigned long long>(o.segment_payload_max),
 		1u << o.log_sq_depth, 1u << o.log_rq_depth, unsigned{o.read_atomic_depth}, unsigned{o.ack_timeout},
@@ -132,10 +134,10 @@ std::string describe(const Options &o)
 		static_cast<unsigned long long>(o.message_max), o.sge_max, o.unsignaled, o.fence, o.inline_share, o.drain,
 		static_cast<unsigned long long>(o.receive_pause_ns), o.direct ? "direct" : "wire", o.loss, o.duplication,
 		o.delay, static_cast<unsigned long long>(o.latency_ns),
-		static_cast<unsigned long long>(o.extra_delay_ns));
+		static_cast<unsigned long long>(o.extra_delay_ns), o.registration, o.windows ? ", windows" : "");
 	std::string result(text, static_cast<size_t>(length));
 
-	for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_FADD; opcode++)
+	for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_FLUSH; opcode++)
 		result += ' ' + std::to_string(o.weights[opcode]);
 	return result;
 }

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include <rdma/ohca_hw.h>
+
 #include "prng.hh"
 
 namespace ohca::sim {
@@ -55,7 +57,9 @@ struct Options {
 	// Traffic.
 	uint64_t message_max = 4096;     // bytes
 	uint32_t sge_max = 4;
-	std::array<uint32_t, 9> weights{}; // by OHCA_WR_*
+	std::array<uint32_t, OHCA_WR_LOCAL_INV + 1> weights{}; // by OHCA_WR_*
+	double registration = 0;         // share of requests whose buffer is registered for them alone
+	bool windows = false;            // peers are given windows instead of regions
 	double unsignaled = 0;
 	double fence = 0;
 	double inline_share = 0;

@@ -79,10 +79,13 @@ void Oracle::receive_completed(const ohca_cqe &cqe)
 	messages_received_++;
 
 	const uint8_t flags = static_cast<uint8_t>(
-		OHCA_CQE_RECEIVE | (message.opcode == OHCA_WR_SEND ? 0 : OHCA_CQE_WITH_IMM) |
+		OHCA_CQE_RECEIVE | (message.opcode == OHCA_WR_SEND_INV ? OHCA_CQE_WITH_INV
+				    : message.opcode == OHCA_WR_SEND   ? 0
+								       : OHCA_CQE_WITH_IMM) |
 		(message.solicited ? OHCA_CQE_SOLICITED : 0));
 	if (cqe.opcode != message.opcode || cqe.flags != flags || cqe.byte_length != message.length ||
-	    ((flags & OHCA_CQE_WITH_IMM) && cqe.immediate != message.immediate_be)) {
+	    ((flags & OHCA_CQE_WITH_IMM) && cqe.immediate != message.immediate_be) ||
+	    ((flags & OHCA_CQE_WITH_INV) && cqe.invalidated_rkey != message.immediate_be)) {
 		fail("receive " + std::to_string(cqe.wqe_index) + " is not the message that was sent");
 		return;
 	}

@@ -10,7 +10,11 @@
 //    an unsignaled one none unless it fails. After the first error everything
 //    posted is flushed, in order.
 //  - Receives are used in the order they were posted.
+//  - A key that is registered, or a window that is bound, is valid for what is posted behind
+//    it and until it is invalidated, whatever is lost or repeated: registrations and
+//    invalidations happen once. A request with another key fails, and no other does.
 // OHCA-RC-D1 OHCA-RC-D8 OHCA-RC-D15 OHCA-SQ-D1 OHCA-SQ-D6 OHCA-SQ-D7 OHCA-RQ-D1 OHCA-RQ-D3 OHCA-ERR-D2
+// OHCA-MEM-D16 OHCA-MEM-D21 OHCA-MEM-D23 OHCA-RC-D18 OHCA-RC-D19
 #pragma once
 
 #include <cstdint>
@@ -55,7 +59,7 @@ struct PostedSend {
 struct ExpectedMessage {
 	uint8_t opcode = 0;
 	bool solicited = false;
-	uint32_t immediate_be = 0;
+	uint32_t immediate_be = 0;       // SEND_INV: the key
 	std::vector<std::byte> data;     // SEND*
 	uint64_t length = 0;
 };

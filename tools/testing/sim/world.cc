@@ -80,7 +80,8 @@ void World::connect(Side &side, const Side &peer)
 	ohca_qp_attributes &attributes = side.qp->attributes;
 
 	attributes.path_mtu = options_.log_mtu;
-	attributes.access = OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ | OHCA_ACCESS_REMOTE_ATOMIC;
+	attributes.access = OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ |
+			    OHCA_ACCESS_REMOTE_ATOMIC | OHCA_ACCESS_FLUSH_GLOBAL;
 	attributes.max_read_atomic = options_.read_atomic_depth;
 	attributes.max_dest_read_atomic = options_.read_atomic_depth;
 	attributes.min_rnr_timer = options_.rnr_timer;
