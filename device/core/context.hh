@@ -210,6 +210,10 @@ struct RequesterContext {
 	uint8_t rnr_retries_left;
 	uint8_t draining;         // in SQD and SQ_DRAINED not yet reached
 	uint8_t read_retried;     // an implied NAK has been acted on, no progress since
+	uint8_t transmitted;      // UC, UD: the oldest WQE has been handed over and is to be completed
+	uint8_t transmitted_opcode; // OHCA_WR_*
+	uint8_t transmitted_signaled; // with a CQE
+	uint8_t reserved;
 	uint64_t timeout_at_ns;   // local ACK timeout, 0 = not running
 	uint64_t rnr_until_ns;    // RNR wait, 0 = none
 	BlockOffset window;       // SendWindowEntry[] (transport/send_window.hh), at first use
@@ -241,7 +245,8 @@ struct ResponderContext {
 	uint8_t resource_head;    // oldest of resources
 	uint8_t resource_count;   // in use
 	uint8_t resource_pending; // number of resources with pending set
-	uint16_t reserved;
+	uint8_t message_lost;     // UC: the rest of the message is dropped
+	uint8_t reserved;
 	BlockOffset resources;    // ResponderResource[kResponderResourceCount], at first use
 };
 
@@ -276,7 +281,7 @@ struct QpContext {
 	QueueRing rq;
 	uint32_t sq_producer_seen;
 	uint32_t rq_producer_seen;
-	uint64_t flush_at_ns;     // ERR: when the rings are looked at next, 0 = not in ERR
+	uint64_t flush_at_ns;     // ERR, SQE: when the rings are looked at next, 0 = not by time
 	uint32_t flush_interval_ns; // grows while nothing is posted
 	uint32_t window_head;     // type 2B windows that it has bound (WindowBinding), 0 = none
 	struct ohca_qp_attributes attributes; // as last set, little endian

@@ -36,12 +36,19 @@ struct Budget {
 	uint64_t bytes;
 
 	bool spent() const { return segments == 0 || bytes == 0; }
-	void take(uint64_t payload)
+	void take(uint32_t count, uint64_t payload)
 	{
-		segments--;
+		segments -= std::min(segments, count);
 		bytes -= std::min(bytes, payload);
 	}
 };
+
+// The VLAN in which a queue pair speaks: that of its source address.
+uint16_t vlan_of(Function &function, const QpContext &qp)
+{
+	const GidContext &source = *function.context().gid(qp.attributes.sgid_index);
+	return source.live ? source.vlan_id : OHCA_VLAN_NONE;
+}
 
 // Rings a doorbell as the host does.
 void announce_again(struct ohca_uar &page, uint32_t slot)
@@ -87,8 +94,12 @@ struct Engine::State final : FunctionOwner {
 	bool serve_events();
 	bool raise_interrupts();
 
-	void deliver(Function &function, QpContext &qp, const Segment &segment);
+	// Return the number of queue pairs that had to look at it, at least 1.
+	uint32_t deliver(Function &function, QpContext &qp, const Segment &segment);
+	uint32_t deliver_datagram(Function &function, QpContext &qp, const Segment &segment);
+	bool hand_over(Function &function, QpContext &qp, Function &peer, QpContext &peer_qp, const Segment &segment);
 	Function *route(Function &function, QpContext &qp);
+	void refresh_routes();
 
 	std::vector<std::unique_ptr<Slot>> slots;
 	Routes routes;
@@ -301,15 +312,21 @@ void Engine::State::serve_turn(Slot &slot, QpContext &qp, Budget &pass)
 		if (!poll_transmit(slot.function, qp, now, limits, scratch, segment)) {
 			slot.timers.schedule(qp, core::poll_timeout(qp));
 			// A queue pair that did nothing costs something, too.
-			pass.take(0);
+			pass.take(1, 0);
 			return;
 		}
-		turn.take(segment.payload_length);
-		pass.take(segment.payload_length);
-		deliver(slot.function, qp, segment);
+		uint32_t copies = deliver(slot.function, qp, segment);
+		turn.take(copies, copies * segment.payload_length);
+		pass.take(copies, copies * segment.payload_length);
 	}
 	slot.timers.schedule(qp, core::poll_timeout(qp));
 	activate(slot.function, qp);
+}
+
+void Engine::State::refresh_routes()
+{
+	if (routes.stale())
+		routes.rebuild(slots | std::views::transform([](auto &slot) { return &slot->function; }));
 }
 
 // Null: nobody, or somebody who cannot be reached now.
@@ -318,13 +335,12 @@ Function *Engine::State::route(Function &function, QpContext &qp)
 	if (qp.route_generation != routes.generation()) {
 		if (!function.state().port_active)
 			return nullptr;
-		if (routes.stale())
-			routes.rebuild(slots | std::views::transform([](auto &slot) { return &slot->function; }));
-		Routes::Gid gid;
-		Routes::Mac mac;
+		refresh_routes();
+		Gid gid;
+		Mac mac;
 		std::memcpy(gid.data(), qp.attributes.dgid, gid.size());
 		std::memcpy(mac.data(), qp.attributes.dmac, mac.size());
-		uint32_t found = routes.find(gid, mac, function.index());
+		uint32_t found = routes.find(gid, mac, vlan_of(function, qp), function.index());
 		if (found == Routes::kNone)
 			return nullptr;
 		qp.route_function = found;
@@ -334,8 +350,10 @@ Function *Engine::State::route(Function &function, QpContext &qp)
 	return peer.running() ? &peer : nullptr;
 }
 
-void Engine::State::deliver(Function &function, QpContext &qp, const Segment &segment)
+uint32_t Engine::State::deliver(Function &function, QpContext &qp, const Segment &segment)
 {
+	if (segment.datagram)
+		return deliver_datagram(function, qp, segment);
 	Function *peer = route(function, qp);
 	QpContext *peer_qp = peer ? peer->context().qp(segment.dest_qpn) : nullptr;
 	// A connected queue pair listens to its peer only: a function must not be able to speak for
@@ -343,13 +361,41 @@ void Engine::State::deliver(Function &function, QpContext &qp, const Segment &se
 	if (!peer_qp || (peer_qp->state >= OHCA_QP_STATE_RTR && route(*peer, *peer_qp) != &function)) {
 		// As on a network: lost, and the sender's timers will tell.
 		(peer ? *peer : function).count(OHCA_COUNTER_PACKETS_DROPPED);
-		return;
+		return 1;
 	}
-	if (handle_segment(*peer, *peer_qp, segment, now) == Delivery::kSourceFault) {
-		handle_payload_fault(function, qp, segment, now);
-		activate(function, qp);
-	}
+	hand_over(function, qp, *peer, *peer_qp, segment);
 	activate(*peer, *peer_qp);
+	return 1;
+}
+
+// Each has its own destination, so nothing is remembered in the queue pair.
+uint32_t Engine::State::deliver_datagram(Function &function, QpContext &qp, const Segment &segment)
+{
+	const Datagram &datagram = *segment.datagram;
+	Function *peer = nullptr;
+	if (function.state().port_active) {
+		refresh_routes();
+		uint32_t found = routes.find(datagram.dgid, datagram.destination_mac, datagram.vlan_id, function.index());
+		if (found != Routes::kNone && slots[found]->function.running())
+			peer = &slots[found]->function;
+	}
+	QpContext *peer_qp = peer ? peer->context().qp(segment.dest_qpn) : nullptr;
+	if (peer_qp)
+		hand_over(function, qp, *peer, *peer_qp, segment);
+	else
+		(peer ? *peer : function).count(OHCA_COUNTER_PACKETS_DROPPED);
+	return 1;
+}
+
+// False: the sender's payload could not be read, and the sender knows.
+bool Engine::State::hand_over(Function &function, QpContext &qp, Function &peer, QpContext &peer_qp,
+			      const Segment &segment)
+{
+	if (handle_segment(peer, peer_qp, segment, now) != Delivery::kSourceFault)
+		return true;
+	handle_payload_fault(function, qp, segment, now);
+	activate(function, qp);
+	return false;
 }
 
 bool Engine::State::serve_timers()

@@ -15,9 +15,10 @@ namespace ohca::core {
 
 namespace {
 
-CommandResult check_rings(const QueueRing &sq, const QueueRing &rq)
+CommandResult check_rings(uint8_t type, const QueueRing &sq, const QueueRing &rq)
 {
-	CommandResult result = check_ring(sq, kSqLimits);
+	bool datagram = type == OHCA_QP_TYPE_UD || type == OHCA_QP_TYPE_GSI;
+	CommandResult result = check_ring(sq, datagram ? kDatagramSqLimits : kSqLimits);
 	if (result.ok())
 		result = check_ring(rq, kRqLimits);
 	if (result.ok() && sq.present && rq.present && sq.offset < ring_end(rq) && rq.offset < ring_end(sq))
@@ -161,7 +162,7 @@ CommandResult create_qp(Function &function, const struct ohca_cmd_create_qp_in &
 	if (result.ok())
 		result = check_references(function, in);
 	if (result.ok())
-		result = check_rings(sq, rq);
+		result = check_rings(in.type, sq, rq);
 	if (result.ok() && in.type == OHCA_QP_TYPE_GSI && context.qp(OHCA_QPN_GSI))
 		result = in_use(OHCA_CMD_DETAIL_QP);
 	PageRange buffer;

@@ -16,6 +16,9 @@ struct RingLimits {
 };
 
 constexpr RingLimits kSqLimits = {kLogSqDepthMax, 6, 11};
+// Header and address must fit.
+constexpr RingLimits kDatagramSqLimits = {kLogSqDepthMax, 7, 11};
+static_assert(sizeof(struct ohca_sq_wqe) + sizeof(struct ohca_wqe_datagram) <= 1 << kDatagramSqLimits.log_stride_min);
 constexpr RingLimits kRqLimits = {kLogRqDepthMax, 5, 10};
 constexpr RingLimits kSrqLimits = {kLogSrqDepthMax, kRqLimits.log_stride_min, kRqLimits.log_stride_max};
 static_assert(OHCA_SQ_STRIDE_MIN == 1 << kSqLimits.log_stride_min && OHCA_SQ_STRIDE_MAX == 1 << kSqLimits.log_stride_max);

@@ -31,6 +31,7 @@ struct SendWqe {
 	uint32_t invalidate_key = 0;
 	uint32_t rkey = 0;
 	uint32_t remote_srqn = 0;    // XRC_INI
+	struct ohca_wqe_datagram datagram; // UD and GSI: as copied
 	uint64_t remote_address = 0;
 	uint64_t operand = 0;
 	uint64_t compare = 0;

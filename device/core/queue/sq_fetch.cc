@@ -164,6 +164,23 @@ bool take_header(Function &function, const QpContext &qp, const struct ohca_sq_w
 	return true;
 }
 
+// What follows the header on datagram queue pairs. False: ring not reachable.
+bool take_address(RingSlot &slot, uint64_t at, SendWqe &wqe)
+{
+	constexpr uint32_t kFlowLabelMax = 0xfffff;
+	constexpr uint8_t kServiceLevelMax = 15;
+	const struct ohca_wqe_datagram &address = wqe.datagram;
+
+	if (!slot.read(at, &wqe.datagram, sizeof(wqe.datagram)))
+		return false;
+	// There is one P_Key.
+	if (from_le(address.remote_qpn) > OHCA_QPN_MULTICAST || from_le(address.flow_label) > kFlowLabelMax ||
+	    address.service_level > kServiceLevelMax || from_le(address.pkey_index) != 0 || address.reserved_170[0] ||
+	    address.reserved_170[1])
+		refuse(wqe, OHCA_CQE_STATUS_LOCAL_QP_OPERATION, OHCA_VENDOR_ERROR_FLAGS);
+	return true;
+}
+
 bool take_elements(RingSlot &slot, uint64_t at, SendWqe &wqe)
 {
 	if (!slot.read(at, wqe.sges, wqe.sge_count * sizeof(struct ohca_sge)))
@@ -296,8 +313,11 @@ Fetch fetch_send_wqe(Function &function, QpContext &qp, uint32_t index, SendWqe 
 	struct ohca_sq_wqe header;
 	if (!slot.read(0, &header, sizeof(header)))
 		return Fetch::kFault;
-	if (take_header(function, qp, header, slot.stride(), wqe)) {
-		if (!take_body(slot, sizeof(header), wqe))
+	uint64_t address_size = is_datagram(qp) ? sizeof(struct ohca_wqe_datagram) : 0;
+	if (take_header(function, qp, header, slot.stride() - address_size, wqe)) {
+		if (address_size && !take_address(slot, sizeof(header), wqe))
+			return Fetch::kFault;
+		if (wqe.status == OHCA_CQE_STATUS_SUCCESS && !take_body(slot, sizeof(header) + address_size, wqe))
 			return Fetch::kFault;
 		if (wqe.status == OHCA_CQE_STATUS_SUCCESS)
 			check_length(wqe);

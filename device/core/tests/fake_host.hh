@@ -97,6 +97,8 @@ struct FakeQpOptions {
 	uint32_t send_cq = 0;
 	uint32_t recv_cq = 0;
 	uint32_t uar = 0;
+	uint32_t srq = 0;          // with OHCA_QP_NO_RQ
+	uint8_t type = OHCA_QP_TYPE_RC;
 	uint8_t flags = 0;
 	uint8_t log_sq_depth = 6;
 	uint8_t log_rq_depth = 6;
@@ -123,6 +125,7 @@ struct FakeQp {
 	void post_send(const ohca_sq_wqe &header, std::span<const ohca_sge> sges);
 	void post_inline(ohca_sq_wqe header, std::span<const std::byte> data);
 	void post_atomic(const ohca_sq_wqe &header, const ohca_wqe_atomic &operands, const ohca_sge &sge);
+	void post_datagram(const ohca_sq_wqe &header, const ohca_wqe_datagram &address, std::span<const ohca_sge> sges);
 	void post_receive(uint32_t tag, std::span<const ohca_sge> sges);
 	void ring();
 };
@@ -393,7 +396,8 @@ public:
 		in.uar = o.uar;
 		in.sq_offset = qp.sq_offset;
 		in.rq_offset = qp.rq_offset;
-		in.type = OHCA_QP_TYPE_RC;
+		in.srq = o.srq;
+		in.type = o.type;
 		in.flags = o.flags;
 		in.log_sq_depth = sq_size ? o.log_sq_depth : 0;
 		in.log_rq_depth = rq_size ? o.log_rq_depth : 0;
@@ -628,6 +632,18 @@ inline void FakeQp::post_atomic(const ohca_sq_wqe &header, const ohca_wqe_atomic
 	std::memcpy(slot_bytes, &copy, sizeof(copy));
 	std::memcpy(slot_bytes + sizeof(copy), &operands, sizeof(operands));
 	std::memcpy(slot_bytes + sizeof(copy) + sizeof(operands), &sge, sizeof(sge));
+	std::atomic_ref(record().sq_producer).store(++sq_producer, std::memory_order_release);
+}
+
+inline void FakeQp::post_datagram(const ohca_sq_wqe &header, const ohca_wqe_datagram &address,
+				  std::span<const ohca_sge> sges)
+{
+	std::byte *slot_bytes = sq_slot(sq_producer);
+	ohca_sq_wqe copy = header;
+	copy.num_sge = static_cast<uint8_t>(sges.size());
+	std::memcpy(slot_bytes, &copy, sizeof(copy));
+	std::memcpy(slot_bytes + sizeof(copy), &address, sizeof(address));
+	std::memcpy(slot_bytes + sizeof(copy) + sizeof(address), sges.data(), sges.size_bytes());
 	std::atomic_ref(record().sq_producer).store(++sq_producer, std::memory_order_release);
 }
 

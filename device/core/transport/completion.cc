@@ -2,6 +2,7 @@
 //
 #include "core/transport/completion.hh"
 
+#include <cstring>
 #include <endian.h>
 
 #include "core/transport/receive_wqe.hh"
@@ -17,6 +18,18 @@ void post(Function &function, QpContext &qp, uint32_t cqn, ohca_cqe &cqe)
 	// the flush goes on without completions, so that the indices still advance.
 	if (!post_cqe(function, cqn, cqe) && qp.state != OHCA_QP_STATE_ERR)
 		enter_fatal(function, qp, OHCA_VENDOR_ERROR_CQ_OVERRUN);
+}
+
+void put_source(ohca_cqe &cqe, const ReceiveCompletion &completion)
+{
+	const Datagram &datagram = *completion.datagram;
+
+	cqe.src_qp = htole32(completion.source_qpn);
+	std::memcpy(cqe.source_mac, datagram.source_mac.data(), sizeof(cqe.source_mac));
+	cqe.vlan_id = htole16(datagram.vlan_id);
+	cqe.service_level = datagram.service_level;
+	cqe.network_header = network_header(datagram);
+	cqe.pkey_index = 0; // the table has one entry
 }
 
 } // namespace
@@ -49,6 +62,8 @@ void complete_receive(Function &function, QpContext &qp, const ReceiveCompletion
 	cqe.opcode = completion.opcode;
 	cqe.flags = static_cast<uint8_t>(OHCA_CQE_RECEIVE | completion.flags);
 	cqe.vendor_error = htole32(completion.vendor_error);
+	if (completion.datagram != nullptr)
+		put_source(cqe, completion);
 	const uint32_t srqn = receive_srq(qp);
 	uint32_t cqn = qp.recv_cq;
 	if (srqn != 0) {

@@ -7,6 +7,7 @@
 
 #include "core/function.hh"
 #include "core/queue/queues.hh"
+#include "core/transport/datagram.hh"
 
 namespace ohca::core {
 
@@ -28,6 +29,8 @@ struct ReceiveCompletion {
 	uint32_t vendor_error = OHCA_VENDOR_ERROR_NONE;
 	uint32_t byte_length = 0;
 	uint32_t immediate_or_key = 0;
+	uint32_t source_qpn = 0;  // of a datagram
+	const Datagram *datagram = nullptr;
 };
 void complete_receive(Function &function, QpContext &qp, const ReceiveCompletion &completion);
 
@@ -37,6 +40,8 @@ void complete_receive(Function &function, QpContext &qp, const ReceiveCompletion
 void enter_error(Function &function, QpContext &qp);
 // One more bounded step in ERR.
 void flush_queues(Function &function, QpContext &qp, TimeNs now);
+// One more bounded step in SQE: of the send queue only.
+void flush_sends(Function &function, QpContext &qp, TimeNs now);
 // Something of the queue pair's own memory is lost: QP_FATAL, then ERR.
 void enter_fatal(Function &function, QpContext &qp, uint32_t vendor_error);
 

@@ -9,6 +9,7 @@
 // 1 ms to 64 ms (posting a receive rings no doorbell, and nobody is in a hurry).
 #include "core/transport/responder.hh"
 #include "core/transport/send_window.hh"
+#include "core/transport/unreliable.hh"
 
 #include <algorithm>
 
@@ -100,12 +101,23 @@ void flush_queues(Function &function, QpContext &qp, TimeNs now)
 	function.activate(qp);
 }
 
+void flush_sends(Function &function, QpContext &qp, TimeNs now)
+{
+	const uint32_t sends = flush_send_queue(function, qp);
+
+	if (qp.state != OHCA_QP_STATE_SQE) // its CQ has overrun
+		return;
+	qp.flush_at_ns = sends == kFlushStep ? std::max<TimeNs>(now, 1) : 0;
+	function.activate(qp);
+}
+
 void enter_error(Function &function, QpContext &qp)
 {
 	ResponderContext &responder = qp.responder;
 
 	qp.state = OHCA_QP_STATE_ERR;
 	qp.attributes.state = OHCA_QP_STATE_ERR;
+	finish_transmission(function, qp);
 	qp.requester.timeout_at_ns = 0;
 	qp.requester.rnr_until_ns = 0;
 	qp.requester.draining = 0;

@@ -70,6 +70,7 @@ void handle_state_change(Function &function, QpContext &qp, uint8_t from, TimeNs
 		break;
 	case OHCA_QP_STATE_RTS:
 		qp.requester.draining = 0;
+		qp.flush_at_ns = 0; // from SQE
 		if (from == OHCA_QP_STATE_RTR)
 			start_requester(qp);
 		break;

@@ -17,38 +17,6 @@ namespace {
 // Only progress seen in time keeps the ACK timer from firing.
 constexpr uint64_t kAckRequestInterval = 64 * 1024;
 
-// Fetches the next work request into the window. False: there is none, or no room.
-bool stage_next(Function &function, QpContext &qp)
-{
-	RequesterContext &requester = qp.requester;
-
-	if (qp.state != OHCA_QP_STATE_RTS || !qp.sq.present)
-		return false;
-	if (requester.window != 0 && requester.fetch_index - requester.complete_index >= requester.window_count)
-		return false;
-
-	SendWqe wqe;
-	switch (fetch_send_wqe(function, qp, requester.fetch_index, wqe)) {
-	case Fetch::kOk:
-		break;
-	case Fetch::kEmpty:
-		return false;
-	case Fetch::kFault:
-		enter_fatal(function, qp, OHCA_VENDOR_ERROR_DMA);
-		return false;
-	case Fetch::kBadIndex:
-		enter_fatal(function, qp, OHCA_VENDOR_ERROR_RING_INDEX);
-		return false;
-	}
-	if (!ensure_window(function, qp)) {
-		enter_fatal(function, qp, OHCA_VENDOR_ERROR_NONE);
-		return false;
-	}
-	fill_entry(window_entry(function, qp, requester.fetch_index), wqe);
-	requester.fetch_index++;
-	return true;
-}
-
 // A marked work request fails when it has become the oldest one.
 void fail_if_head(Function &function, QpContext &qp, uint32_t index, const SendWindowEntry &entry)
 {
@@ -106,37 +74,6 @@ bool gather(Function &function, QpContext &qp, SendWindowEntry &entry, uint64_t 
 	}
 	if (offset > 0)
 		cursor.skip(offset);
-	return true;
-}
-
-bool build_message_segment(Function &function, QpContext &qp, SendWindowEntry &entry, uint64_t payload_max,
-			   TransmitScratch &scratch, Segment &segment)
-{
-	const OpcodeProperties &properties = opcode_properties(entry.opcode);
-	const uint8_t log_mtu = qp.attributes.path_mtu;
-	const uint64_t offset = qp.requester.transmit_offset;
-	const uint64_t end = std::min(entry.length, offset + (payload_max >> log_mtu << log_mtu));
-
-	if (entry.length > 0 && !gather(function, qp, entry, offset, scratch, segment.payload))
-		return false;
-	segment.first = offset == 0;
-	segment.last = end == entry.length;
-	segment.psn = psn_add(entry.psn, static_cast<uint32_t>(offset >> log_mtu));
-	segment.psn_count = packet_count(end - offset, log_mtu);
-	segment.payload_length = end - offset;
-	if (properties.kind == SegmentKind::kWrite) {
-		segment.remote_address = entry.remote_address;
-		segment.rkey = entry.rkey;
-		segment.dma_length = static_cast<uint32_t>(entry.length);
-	}
-	segment.ack_request = segment.last || offset / kAckRequestInterval != end / kAckRequestInterval;
-	if (segment.last) {
-		segment.solicited = (entry.flags & OHCA_WQE_SOLICITED) != 0;
-		segment.has_immediate = properties.has_immediate;
-		segment.has_invalidate = properties.has_invalidate;
-		segment.immediate_be = entry.immediate;
-	}
-	qp.requester.transmit_offset = end;
 	return true;
 }
 
@@ -292,6 +229,75 @@ SendWindowEntry *next_request(Function &function, QpContext &qp)
 }
 
 } // namespace
+
+bool fetch_next(Function &function, QpContext &qp, SendWqe &wqe)
+{
+	switch (fetch_send_wqe(function, qp, qp.requester.fetch_index, wqe)) {
+	case Fetch::kOk:
+		return true;
+	case Fetch::kEmpty:
+		return false;
+	case Fetch::kFault:
+		enter_fatal(function, qp, OHCA_VENDOR_ERROR_DMA);
+		return false;
+	case Fetch::kBadIndex:
+		enter_fatal(function, qp, OHCA_VENDOR_ERROR_RING_INDEX);
+		return false;
+	}
+	return false;
+}
+
+bool build_message_segment(Function &function, QpContext &qp, SendWindowEntry &entry, uint64_t payload_max,
+			   TransmitScratch &scratch, Segment &segment)
+{
+	const OpcodeProperties &properties = opcode_properties(entry.opcode);
+	const uint8_t log_mtu = qp.attributes.path_mtu;
+	const uint64_t offset = qp.requester.transmit_offset;
+	const uint64_t end = std::min(entry.length, offset + (payload_max >> log_mtu << log_mtu));
+
+	if (entry.length > 0 && !gather(function, qp, entry, offset, scratch, segment.payload))
+		return false;
+	segment.first = offset == 0;
+	segment.last = end == entry.length;
+	segment.psn = psn_add(entry.psn, static_cast<uint32_t>(offset >> log_mtu));
+	segment.psn_count = packet_count(end - offset, log_mtu);
+	segment.payload_length = end - offset;
+	if (properties.kind == SegmentKind::kWrite) {
+		segment.remote_address = entry.remote_address;
+		segment.rkey = entry.rkey;
+		segment.dma_length = static_cast<uint32_t>(entry.length);
+	}
+	segment.ack_request = segment.last || offset / kAckRequestInterval != end / kAckRequestInterval;
+	if (segment.last) {
+		segment.solicited = (entry.flags & OHCA_WQE_SOLICITED) != 0;
+		segment.has_immediate = properties.has_immediate;
+		segment.has_invalidate = properties.has_invalidate;
+		segment.immediate_be = entry.immediate;
+	}
+	qp.requester.transmit_offset = end;
+	return true;
+}
+
+bool stage_next(Function &function, QpContext &qp)
+{
+	RequesterContext &requester = qp.requester;
+
+	if (qp.state != OHCA_QP_STATE_RTS || !qp.sq.present)
+		return false;
+	if (requester.window != 0 && requester.fetch_index - requester.complete_index >= requester.window_count)
+		return false;
+
+	SendWqe wqe;
+	if (!fetch_next(function, qp, wqe))
+		return false;
+	if (!ensure_window(function, qp)) {
+		enter_fatal(function, qp, OHCA_VENDOR_ERROR_NONE);
+		return false;
+	}
+	fill_entry(window_entry(function, qp, requester.fetch_index), wqe);
+	requester.fetch_index++;
+	return true;
+}
 
 bool transmit_request(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
 		      TransmitScratch &scratch, Segment &segment)

@@ -28,6 +28,14 @@ namespace ohca::core {
 // requester.cc
 bool transmit_request(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
 		      TransmitScratch &scratch, Segment &segment);
+// Fetches the next work request. False: there is none, or the queue pair is in ERR.
+bool fetch_next(Function &function, QpContext &qp, SendWqe &wqe);
+// Likewise, into the window, if it has room.
+bool stage_next(Function &function, QpContext &qp);
+// The next segment of a SEND or WRITE that has been started. False: an element was refused, entry
+// is marked with its status.
+bool build_message_segment(Function &function, QpContext &qp, SendWindowEntry &entry, uint64_t payload_max,
+			   TransmitScratch &scratch, Segment &segment);
 // The payload of `segment` could not be read.
 void fail_request(Function &function, QpContext &qp, const Segment &segment);
 

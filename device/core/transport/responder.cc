@@ -42,11 +42,6 @@ void receive_duplicate(Function &function, QpContext &qp, const Segment &segment
 	}
 }
 
-bool is_message(SegmentKind kind)
-{
-	return kind == SegmentKind::kSend || kind == SegmentKind::kWrite;
-}
-
 // First after last, middle and last after first, of one kind (IBTA 9.7.4.1, opcode sequence).
 bool in_sequence(const ResponderContext &responder, const Segment &segment)
 {
@@ -55,8 +50,6 @@ bool in_sequence(const ResponderContext &responder, const Segment &segment)
 	return !segment.first && static_cast<uint8_t>(segment.kind) == responder.in_message;
 }
 
-// IBTA 9.7.4.1, opcode validation: what the queue pair's access flags do not enable is no
-// supported request, whatever key it carries.
 uint32_t access_needed(const Segment &segment)
 {
 	switch (segment.kind) {
@@ -73,24 +66,6 @@ uint32_t access_needed(const Segment &segment)
 	default:
 		return OHCA_ACCESS_REMOTE_ATOMIC;
 	}
-}
-
-bool is_enabled(const QpContext &qp, const Segment &segment)
-{
-	const uint32_t needed = access_needed(segment);
-
-	return (le32toh(qp.attributes.access) & needed) == needed;
-}
-
-// All packets but the last are full, and the last of several is not empty (IBTA 9.7.4.1, length).
-bool is_length_valid(const QpContext &qp, const Segment &segment)
-{
-	const uint64_t length = segment.payload_length;
-	const uint8_t log_mtu = qp.attributes.path_mtu;
-
-	if (!segment.last)
-		return segment.psn_count > 0 && length == uint64_t{segment.psn_count} << log_mtu;
-	return segment.psn_count == packet_count(length, log_mtu) && (length > 0 || segment.first);
 }
 
 Delivery execute_request(Function &function, QpContext &qp, const Segment &segment)
@@ -114,14 +89,36 @@ Delivery execute_request(Function &function, QpContext &qp, const Segment &segme
 	}
 }
 
+} // namespace
+
+bool is_message(SegmentKind kind)
+{
+	return kind == SegmentKind::kSend || kind == SegmentKind::kWrite;
+}
+
+bool is_enabled(const QpContext &qp, const Segment &segment)
+{
+	const uint32_t needed = access_needed(segment);
+
+	return (le32toh(qp.attributes.access) & needed) == needed;
+}
+
+bool is_length_valid(const QpContext &qp, const Segment &segment)
+{
+	const uint64_t length = segment.payload_length;
+	const uint8_t log_mtu = qp.attributes.path_mtu;
+
+	if (!segment.last)
+		return segment.psn_count > 0 && length == uint64_t{segment.psn_count} << log_mtu;
+	return segment.psn_count == packet_count(length, log_mtu) && (length > 0 || segment.first);
+}
+
 void establish(Function &function, QpContext &qp)
 {
 	qp.responder.communication_established = 1;
 	if (qp.state == OHCA_QP_STATE_RTR)
 		post_async_event(function, OHCA_EVENT_COMM_ESTABLISHED, qp.qpn, 0);
 }
-
-} // namespace
 
 void accept_request(QpContext &qp, const Segment &segment, uint32_t psn_count)
 {

@@ -33,6 +33,16 @@ Delivery handle_request(Function &function, QpContext &qp, const Segment &segmen
 // The segment has been carried out: PSN, MSN and message state advance, an ACK is scheduled.
 void accept_request(QpContext &qp, const Segment &segment, uint32_t psn_count);
 
+// SEND or WRITE, of any kind.
+bool is_message(SegmentKind kind);
+// IBTA 9.7.4.1, opcode validation: what the queue pair's access flags do not enable is no
+// supported request, whatever key it carries.
+bool is_enabled(const QpContext &qp, const Segment &segment);
+// All packets but the last are full, and the last of several is not empty (IBTA 9.7.4.1, length).
+bool is_length_valid(const QpContext &qp, const Segment &segment);
+// The first message has arrived.
+void establish(Function &function, QpContext &qp);
+
 // Why a request is refused. The receive WQE in use, if any, completes with `status`.
 struct Refusal {
 	uint8_t syndrome;                  // kAethNak*, fatal ones

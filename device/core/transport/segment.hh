@@ -10,10 +10,19 @@
 #include <cstdint>
 
 #include "core/mem/sg_list.hh"
+#include "core/transport/datagram.hh"
 
 namespace ohca::core {
 
-// IBTA 9.2 base transport header opcodes of RC, without the service prefix,
+// The service prefix of the opcodes. Queue pairs of different services do not hear each other.
+enum class Service : uint8_t {
+	kReliableConnection = 0,
+	kExtendedReliableConnection,
+	kUnreliableConnection,
+	kUnreliableDatagram,
+};
+
+// IBTA 9.2 base transport header opcodes, without the service prefix,
 // by meaning. First/middle/last/only is in the flags.
 enum class SegmentKind : uint8_t {
 	kNone = 0,
@@ -33,6 +42,7 @@ enum class SegmentKind : uint8_t {
 
 struct Segment {
 	SegmentKind kind = SegmentKind::kNone;
+	Service service = Service::kReliableConnection;
 	bool first = false;          // of its message (or read response)
 	bool last = false;
 	bool solicited = false;
@@ -58,6 +68,7 @@ struct Segment {
 	uint8_t flush_placement = 0; // FETH: OHCA_FLUSH_GLOBAL, OHCA_FLUSH_PERSISTENT
 	uint8_t flush_selectivity = 0;
 	uint64_t payload_length = 0; // bytes
+	const Datagram *datagram = nullptr; // DETH and below; lives as long as the payload
 	SgCursor payload;            // where the bytes are; valid until the pass ends
 };
 

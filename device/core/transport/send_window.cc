@@ -57,7 +57,10 @@ bool ensure_window(Function &function, QpContext &qp)
 	const uint32_t stride = (static_cast<uint32_t>(sizeof(SendWindowEntry)) + payload + 63) & ~63u;
 	const uint32_t fitting = std::bit_floor(kWindowBytes / stride);
 	const uint32_t depth = 1u << qp.sq.log_depth;
-	const uint32_t count = std::min(depth, std::clamp(fitting, kWindowEntriesMin, kWindowEntriesMax));
+	// What is not repeated is needed one at a time only.
+	const uint32_t count = is_unreliable(qp)
+				       ? 1
+				       : std::min(depth, std::clamp(fitting, kWindowEntriesMin, kWindowEntriesMax));
 	const BlockOffset block = function.context().allocate_block(uint64_t{count} * stride);
 
 	if (block == 0)

@@ -8,6 +8,7 @@
 
 #include "core/transport/requester.hh"
 #include "core/transport/responder.hh"
+#include "core/transport/unreliable.hh"
 
 namespace ohca::core {
 
@@ -26,7 +27,24 @@ bool lacks_half(const QpContext &qp, SegmentKind kind)
 
 bool is_responder_state(const QpContext &qp)
 {
-	return qp.state == OHCA_QP_STATE_RTR || qp.state == OHCA_QP_STATE_RTS || qp.state == OHCA_QP_STATE_SQD;
+	return qp.state == OHCA_QP_STATE_RTR || qp.state == OHCA_QP_STATE_RTS || qp.state == OHCA_QP_STATE_SQD ||
+	       qp.state == OHCA_QP_STATE_SQE;
+}
+
+Service service_of(const QpContext &qp)
+{
+	switch (qp.type) {
+	case OHCA_QP_TYPE_UC:
+		return Service::kUnreliableConnection;
+	case OHCA_QP_TYPE_UD:
+	case OHCA_QP_TYPE_GSI:
+		return Service::kUnreliableDatagram;
+	case OHCA_QP_TYPE_XRC_INI:
+	case OHCA_QP_TYPE_XRC_TGT:
+		return Service::kExtendedReliableConnection;
+	default:
+		return Service::kReliableConnection;
+	}
 }
 
 } // namespace
@@ -37,19 +55,26 @@ void handle_doorbell(Function &function, QpContext &qp, TimeNs now)
 		function.activate(qp);
 	else if (qp.state == OHCA_QP_STATE_ERR)
 		flush_queues(function, qp, now);
+	else if (qp.state == OHCA_QP_STATE_SQE)
+		flush_sends(function, qp, now);
 }
 
 Delivery handle_segment(Function &function, QpContext &qp, const Segment &segment, TimeNs now)
 {
 	// A packet on a wire does not name the sender's queue pair (0).
-	const bool stranger = segment.source_qpn != 0 && segment.source_qpn != le32toh(qp.attributes.dest_qpn);
+	const bool stranger = segment.source_qpn != 0 && segment.source_qpn != le32toh(qp.attributes.dest_qpn) &&
+			      segment.service != Service::kUnreliableDatagram;
 
-	if (stranger || !is_responder_state(qp) || segment.kind == SegmentKind::kNone ||
-	    lacks_half(qp, segment.kind)) {
+	if (stranger || segment.service != service_of(qp) || !is_responder_state(qp) ||
+	    segment.kind == SegmentKind::kNone || lacks_half(qp, segment.kind)) {
 		function.count(OHCA_COUNTER_PACKETS_DROPPED);
 		return Delivery::kDone;
 	}
 	function.count(OHCA_COUNTER_RX_SEGMENTS);
+	if (segment.service == Service::kUnreliableDatagram)
+		return receive_datagram(function, qp, segment);
+	if (segment.service == Service::kUnreliableConnection)
+		return receive_uc(function, qp, segment);
 	if (is_response(segment.kind))
 		return handle_response(function, qp, segment, now);
 	return handle_request(function, qp, segment);
@@ -60,7 +85,9 @@ void handle_payload_fault(Function &function, QpContext &qp, const Segment &segm
 	static_cast<void>(now);
 	if (!is_responder_state(qp))
 		return;
-	if (segment.kind == SegmentKind::kReadResponse)
+	if (is_unreliable(qp))
+		fail_transmission(function, qp);
+	else if (segment.kind == SegmentKind::kReadResponse)
 		refuse_read_response(function, qp, segment.psn,
 				     {kAethNakRemoteOperation, 0, OHCA_VENDOR_ERROR_DMA, OHCA_EVENT_QP_FATAL});
 	else
@@ -70,7 +97,10 @@ void handle_payload_fault(Function &function, QpContext &qp, const Segment &segm
 bool poll_transmit(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
 		   TransmitScratch &scratch, Segment &segment)
 {
-	if (response_pending(qp)) {
+	if (is_unreliable(qp)) {
+		if (!transmit_unreliable(function, qp, limits, scratch, segment))
+			return false;
+	} else if (response_pending(qp)) {
 		if (!transmit_response(function, qp, limits, scratch, segment))
 			return false;
 	} else if (!transmit_request(function, qp, now, limits, scratch, segment)) {
@@ -78,7 +108,9 @@ bool poll_transmit(Function &function, QpContext &qp, TimeNs now, const Transpor
 	}
 	segment.source_function = function.index();
 	segment.source_qpn = qp.qpn;
-	segment.dest_qpn = le32toh(qp.attributes.dest_qpn);
+	segment.service = service_of(qp);
+	if (!is_datagram(qp))
+		segment.dest_qpn = le32toh(qp.attributes.dest_qpn);
 	function.count(OHCA_COUNTER_TX_SEGMENTS);
 	return true;
 }
@@ -90,6 +122,11 @@ void handle_timeout(Function &function, QpContext &qp, TimeNs now)
 			flush_queues(function, qp, now);
 		return;
 	}
+	if (qp.state == OHCA_QP_STATE_SQE) {
+		if (qp.flush_at_ns != 0 && now >= qp.flush_at_ns)
+			flush_sends(function, qp, now);
+		return;
+	}
 	handle_requester_timeout(function, qp, now);
 }
 
@@ -97,7 +134,7 @@ TimeNs poll_timeout(const QpContext &qp)
 {
 	TimeNs next = kNever;
 
-	if (qp.state == OHCA_QP_STATE_ERR)
+	if (qp.state == OHCA_QP_STATE_ERR || qp.state == OHCA_QP_STATE_SQE)
 		return qp.flush_at_ns == 0 ? kNever : qp.flush_at_ns;
 	if (qp.requester.timeout_at_ns != 0)
 		next = qp.requester.timeout_at_ns;

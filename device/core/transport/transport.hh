@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// RC transport of one queue pair as a state machine (design D6): IBTA chapter 9.
+// Transport of one queue pair as a state machine (design D6): IBTA chapter 9.
 //
 // The families of quinn: handle_* takes input, poll_* gives output, `now` is an
 // argument. The owner (engine, simulator, unit test) calls, for a queue pair,
@@ -44,11 +44,13 @@ void handle_payload_fault(Function &function, QpContext &qp, const Segment &segm
 // `now` has reached poll_timeout().
 void handle_timeout(Function &function, QpContext &qp, TimeNs now);
 
-// The next segment to be sent, responses before requests. scratch holds the ranges that
-// segment.payload refers to and lives until the segment is consumed. The segment that is passed
+// The next segment to be sent, responses before requests. scratch holds what the segment
+// refers to and lives until the segment is consumed. The segment that is passed
 // is a new one: only what its kind needs is set. False: nothing now.
 struct TransmitScratch {
 	SgRange ranges[kSendSgeMax];
+	SendWqe wqe;              // datagrams: what is being transmitted
+	Datagram datagram;
 };
 bool poll_transmit(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
 		   TransmitScratch &scratch, Segment &segment);
