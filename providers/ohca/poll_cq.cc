@@ -2,6 +2,7 @@
 //
 // ibv_poll_cq() and ibv_req_notify_cq().
 #include <cstddef>
+#include <cstring>
 
 #include "completion.hh"
 
@@ -22,8 +23,10 @@ namespace {
 	wc.wc_flags = wc_flags(flags);
 	wc.pkey_index = 0;
 	wc.slid = 0;
-	wc.sl = cqe.service_level;
-	wc.dlid_path_bits = 0;
+	// sl, and 0 to dlid_path_bits behind it: one store.
+	static_assert(offsetof(ibv_wc, dlid_path_bits) == offsetof(ibv_wc, sl) + 1);
+	const std::uint16_t sl = cqe.service_level;
+	std::memcpy(&wc.sl, &sl, sizeof(sl));
 }
 
 // From cq.consumer on, whatever the CQEs are of.  Out of line, and reached when the loop of

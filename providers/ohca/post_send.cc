@@ -10,7 +10,7 @@
 namespace ohca {
 namespace {
 
-// The opcodes that write_operation() knows, but for two behind a gap, are the lowest.
+// Those of write_operation() are the lowest, but for two behind a gap.
 constexpr std::uint32_t kFastOpcodes = IBV_WR_ATOMIC_FETCH_AND_ADD + 1;
 
 // As a number: a C application can store any, a C++ enum may hold only some.
@@ -22,7 +22,22 @@ inline std::uint32_t opcode_of(const ibv_send_wr &wr)
 	return opcode;
 }
 
+std::uint8_t write_rare_operation(std::byte *wqe, const ibv_send_wr &wr, std::uint32_t opcode, std::uint32_t srqn)
+{
+	switch (opcode) {
+	case IBV_WR_SEND_WITH_INV:
+		write_operands(wqe, {.invalidate_key = wr.invalidate_rkey, .remote_srqn = srqn});
+		return OHCA_WR_SEND_INV;
+	case IBV_WR_ATOMIC_WRITE:
+		write_operands(wqe, {.remote_address = wr.wr.rdma.remote_addr, .rkey = wr.wr.rdma.rkey, .remote_srqn = srqn});
+		return OHCA_WR_ATOMIC_WRITE;
+	default:
+		return 0;
+	}
+}
+
 // Writes what the opcode decides on.  0, which is no opcode, for one that is not known here.
+template <bool kIsFast>
 [[gnu::always_inline]] inline std::uint8_t write_operation(std::byte *wqe, const ibv_send_wr &wr,
 							   std::uint32_t opcode, std::uint32_t srqn)
 {
@@ -52,14 +67,11 @@ inline std::uint32_t opcode_of(const ibv_send_wr &wr)
 		write_operands(wqe, {.remote_address = wr.wr.atomic.remote_addr, .rkey = wr.wr.atomic.rkey, .remote_srqn = srqn});
 		write_fetch_add(atomic, wr.wr.atomic.compare_add);
 		return OHCA_WR_FADD;
-	case IBV_WR_SEND_WITH_INV:
-		write_operands(wqe, {.invalidate_key = wr.invalidate_rkey, .remote_srqn = srqn});
-		return OHCA_WR_SEND_INV;
-	case IBV_WR_ATOMIC_WRITE:
-		write_operands(wqe, {.remote_address = wr.wr.rdma.remote_addr, .rkey = wr.wr.rdma.rkey, .remote_srqn = srqn});
-		return OHCA_WR_ATOMIC_WRITE;
 	default:
-		return 0;
+		// Spares the switch a comparison.
+		if constexpr (kIsFast)
+			__builtin_unreachable();
+		return write_rare_operation(wqe, wr, opcode, srqn);
 	}
 }
 
@@ -102,7 +114,7 @@ int write_datagram_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &w
 	if (!wr.wr.ud.ah)
 		return EINVAL;
 	write_datagram(wqe, AddressHandle::of(wr.wr.ud.ah), wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
-	return write_data(qp, wqe, wqe + kDatagramPayloadOffset, write_operation(wqe, wr, opcode, 0), wr,
+	return write_data(qp, wqe, wqe + kDatagramPayloadOffset, write_operation<false>(wqe, wr, opcode, 0), wr,
 			  static_cast<std::uint32_t>(wr.num_sge));
 }
 
@@ -126,7 +138,7 @@ int write_datagram_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &w
 				  wr.bind_mw.bind_info);
 	}
 	const std::uint32_t srqn = type == IBV_QPT_XRC_SEND ? wr.qp_type.xrc.remote_srqn : 0;
-	const std::uint8_t operation = write_operation(wqe, wr, opcode, srqn);
+	const std::uint8_t operation = write_operation<false>(wqe, wr, opcode, srqn);
 	return operation ? write_data(qp, wqe, wqe + sizeof(ohca_sq_wqe), operation, wr,
 					static_cast<std::uint32_t>(wr.num_sge)) :
 			     EINVAL;
@@ -141,10 +153,7 @@ inline int write_wqe(const QueuePair &qp, std::byte *wqe, const ibv_send_wr &wr)
 	const std::uint32_t opcode = opcode_of(wr);
 	if (opcode >= qp.fast_opcodes) [[unlikely]]
 		return write_special(qp, wqe, wr, opcode);
-	// Spares the switch a comparison.
-	if (opcode >= kFastOpcodes)
-		__builtin_unreachable();
-	return write_data(qp, wqe, wqe + sizeof(ohca_sq_wqe), write_operation(wqe, wr, opcode, 0), wr, num_sge);
+	return write_data(qp, wqe, wqe + sizeof(ohca_sq_wqe), write_operation<true>(wqe, wr, opcode, 0), wr, num_sge);
 }
 
 } // namespace
