@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include <infiniband/verbs.h>
@@ -75,8 +76,8 @@ static_assert(IBV_WC_RECV_RDMA_WITH_IMM <= 0xff);
 constexpr ibv_wc_opcode wc_opcode(std::uint8_t opcode, std::uint8_t flags)
 {
 	static_assert(OHCA_CQE_RECEIVE == 1);
-	return static_cast<ibv_wc_opcode>(
-		kOpcode.values[opcode % kOpcodeCount + (flags & OHCA_CQE_RECEIVE) * kOpcodeCount]);
+	const std::size_t half = flags & std::size_t{OHCA_CQE_RECEIVE};
+	return static_cast<ibv_wc_opcode>(kOpcode.values[opcode % std::size_t{kOpcodeCount} + half * kOpcodeCount]);
 }
 
 // Indexed by OHCA_CQE_* of ohca_cqe.flags.

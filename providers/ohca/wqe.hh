@@ -31,13 +31,29 @@ static_assert(offsetof(ibv_sge, addr) == offsetof(ohca_sge, address));
 static_assert(offsetof(ibv_sge, length) == offsetof(ohca_sge, length));
 static_assert(offsetof(ibv_sge, lkey) == offsetof(ohca_sge, lkey));
 
+// Indexed by the enum ibv_send_flags that a WQE has flags for.
+inline constexpr unsigned int kSendFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED;
+
+struct WqeFlagsTable {
+	std::uint8_t values[kSendFlags + 1];
+};
+
+consteval WqeFlagsTable make_wqe_flags_table()
+{
+	WqeFlagsTable table{};
+	for (unsigned int i = 0; i <= kSendFlags; ++i)
+		table.values[i] = static_cast<std::uint8_t>((i & IBV_SEND_SIGNALED ? OHCA_WQE_SIGNALED : 0) |
+							    (i & IBV_SEND_SOLICITED ? OHCA_WQE_SOLICITED : 0) |
+							    (i & IBV_SEND_FENCE ? OHCA_WQE_FENCE : 0));
+	return table;
+}
+
+inline constexpr WqeFlagsTable kWqeFlags = make_wqe_flags_table();
+
 constexpr std::uint8_t wqe_flags(unsigned int send_flags)
 {
-	static_assert(IBV_SEND_SIGNALED >> 1 == OHCA_WQE_SIGNALED);
-	static_assert(IBV_SEND_SOLICITED >> 1 == OHCA_WQE_SOLICITED);
-	static_assert(IBV_SEND_FENCE << 2 == OHCA_WQE_FENCE);
-	return static_cast<std::uint8_t>((send_flags & (IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)) >> 1 |
-					 (send_flags & IBV_SEND_FENCE) << 2);
+	static_assert(kSendFlags == 7);
+	return kWqeFlags.values[send_flags & kSendFlags];
 }
 
 // Word 0 of struct ohca_sq_wqe.
