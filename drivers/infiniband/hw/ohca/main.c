@@ -113,6 +113,7 @@ static const struct ib_device_ops ohca_device_ops = {
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, ohca_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, ohca_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_mw, ohca_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, ohca_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, ohca_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, ohca_srq, ibsrq),

@@ -197,6 +197,11 @@ struct ohca_mmap_entry {
 	u32 owned_uar;		/* goes back to the device with the entry; or 0 */
 };
 
+/* ib_core allocates it; all that the driver needs to know is the rkey. */
+struct ohca_mw {
+	struct ib_mw ibmw;
+};
+
 struct ohca_ucontext {
 	struct ib_ucontext ibucontext;
 	u32 uar_index;
