@@ -28,6 +28,9 @@ constexpr std::array<const char *, 7> kQpStates = {"RESET", "INIT", "RTR", "RTS"
 constexpr std::array<const char *, 7> kQpTypes = {"?", "RC", "UC", "UD", "GSI", "XRC_INI", "XRC_TGT"};
 static_assert(kQpTypes.size() == OHCA_QP_TYPE_XRC_TGT + 1);
 
+constexpr std::array<const char *, 4> kKeyTypes = {"REGION", "FAST_REGION", "WINDOW_1", "WINDOW_2B"};
+static_assert(kKeyTypes.size() == OHCA_MKEY_TYPE_WINDOW_2B + 1);
+
 constexpr std::array<const char *, OHCA_COUNTER_COUNT> kCounters = {
 	"tx_segments",
 	"rx_segments",
@@ -170,20 +173,34 @@ json describe_counters(core::ContextMemory &context)
 	return counters;
 }
 
+json describe_key(uint32_t index, const core::MkeyContext &mkey)
+{
+	const bool window = mkey.flags & core::kMkeyFlagWindow;
+	const bool valid = !(mkey.flags & core::kMkeyFlagFree);
+	json key = {{"key", index << 8 | mkey.consumer_key},
+		    {"type", mkey.type < kKeyTypes.size() ? kKeyTypes[mkey.type] : "?"},
+		    {"valid", valid},
+		    {"pd", mkey.pd},
+		    {"access", mkey.access},
+		    {"start", mkey.start},
+		    {"length", mkey.length}};
+	if (!window) {
+		key["page_size"] = uint64_t{1} << (mkey.pages.log_page_size & 63); // 1: blocks
+		key["windows"] = mkey.window_count;
+	} else if (valid) {
+		key["region"] = mkey.binding.region;
+		key["qpn"] = mkey.binding.qpn;
+	}
+	return key;
+}
+
 json describe_keys(core::ContextMemory &context)
 {
 	json keys = json::array();
 	for (uint32_t i = 0; i < std::min(context.mkey_limit(), core::kMkeyCountMax) && keys.size() < kEntriesMax; i++) {
 		const core::MkeyContext *entry = context.mkey(i);
-		if (!entry)
-			continue;
-		const core::MkeyContext mkey = copy_of(entry);
-		keys.push_back({{"key", i << 8 | mkey.consumer_key},
-				{"pd", mkey.pd},
-				{"access", mkey.access},
-				{"start", mkey.start},
-				{"length", mkey.length},
-				{"page_size", uint64_t{1} << (mkey.pages.log_page_size & 63)}});
+		if (entry)
+			keys.push_back(describe_key(i, copy_of(entry)));
 	}
 	return keys;
 }
