@@ -113,6 +113,39 @@ TEST_F(ControlTest, CapsDoNotExceedTheDevice)
 	EXPECT_EQ(ohca_destroy_qp(qp), 0);
 }
 
+// What is granted at the limits can really be posted, on every type.
+TEST_F(ControlTest, LimitsCanBeUsed)
+{
+	context_->limits.log_max_sq_depth = 15;
+	context_->limits.max_send_sge = 30;
+	context_->limits.max_inline = 1024;
+	ibv_ah_attr ah_attr{};
+	ibv_ah *ah = ohca_create_ah(pd_, &ah_attr);
+	std::vector<char> data(1024, 'x');
+	std::vector<ibv_sge> list(30, sge(0x1000, 1, 2));
+	ibv_sge whole = sge(reinterpret_cast<std::uintptr_t>(data.data()), 1024, 0);
+	for (ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND}) {
+		ibv_qp_init_attr_ex attr = qp_attr(type, cq_);
+		attr.cap = {32768, 1, 30, 1, 1024};
+		ibv_qp *qp = create_qp(attr);
+		ASSERT_NE(qp, nullptr);
+		const std::size_t payload = type == IBV_QPT_UD ? 80 : 32;
+		ASSERT_LE(payload + 1024, std::size_t{1} << fake_kernel.qp_request.log_sq_stride);
+		for (std::uint32_t i = 0; i < 32768; ++i) {
+			ibv_send_wr wr = write_wr(i, i % 2 ? &whole : list.data()), *bad;
+			wr.opcode = IBV_WR_SEND;
+			wr.wr.ud.ah = ah;
+			wr.num_sge = i % 2 ? 1 : 30;
+			wr.send_flags |= i % 2 ? IBV_SEND_INLINE : 0;
+			ASSERT_EQ(ohca_post_send(qp, &wr, &bad), 0);
+		}
+		const WorkQueue &sq = QueuePair::of(qp).sq;
+		EXPECT_EQ(std::memcmp(sq.slot(32767) + payload, data.data(), 1024), 0);
+		EXPECT_EQ(std::memcmp(sq.slot(32766) + payload, list.data(), 480), 0);
+	}
+	EXPECT_EQ(ohca_destroy_ah(ah), 0);
+}
+
 TEST_F(ControlTest, QueuePairWithoutAQueue)
 {
 	ibv_qp *qp = try_qp([](auto &attr) { attr.cap = {0, 4, 0, 1, 0}; });
