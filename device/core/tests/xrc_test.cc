@@ -373,6 +373,7 @@ TEST_F(XrcTest, InitiatorsHearNoRequests)
 	QpContext &qp = *function.context().qp(initiator.qpn);
 	Segment segment;
 	segment.kind = SegmentKind::kSend;
+	segment.service = Service::kExtendedReliableConnection;
 	segment.first = segment.last = segment.ack_request = true;
 	segment.source_qpn = target.qpn;
 	segment.psn = qp.responder.expected_psn;
@@ -391,11 +392,32 @@ TEST_F(XrcTest, TargetsHearNoAnswers)
 	Function &function = net[1].function();
 	Segment segment;
 	segment.kind = SegmentKind::kAcknowledge;
+	segment.service = Service::kExtendedReliableConnection;
 	segment.first = segment.last = true;
 	segment.source_qpn = initiator.qpn;
 	uint64_t dropped = function.context().counters()[OHCA_COUNTER_PACKETS_DROPPED];
 	handle_segment(function, context(), segment, net.now);
 	EXPECT_EQ(function.context().counters()[OHCA_COUNTER_PACKETS_DROPPED], dropped + 1);
+}
+
+// OHCA-XRC-D7: RC and XRC queue pairs that name each other do not hear each other.
+TEST_F(XrcTest, OtherServicesAreNotHeard)
+{
+	FakeQp rc = net[0].create_qp(net.qp_options(0));
+	FakeQp other = create_xrc_target(net[1], xrcd);
+	ConnectOptions impatient;
+	impatient.ack_timeout = 6;
+	impatient.retry_count = 1;
+	net[0].connect(rc, other, impatient);
+	connect_target(rc, other);
+	initiator = rc;
+	post(queues[0], 1, 64);
+	ohca_sq_wqe wqe = request(OHCA_WR_SEND, queues[0]);
+	wqe.remote_srqn = 0;
+	send(wqe, 8);
+	net.advance(1'000'000'000);
+	expect_sent(OHCA_CQE_STATUS_RETRY_EXCEEDED);
+	EXPECT_EQ(int{net[1].function().context().qp(other.qpn)->state}, OHCA_QP_STATE_RTR);
 }
 
 } // namespace
