@@ -83,17 +83,40 @@ void fill_segment(QpContext &qp, const SendWqe &wqe, const Datagram &datagram, S
 	qp.requester.next_psn = psn_add(segment.psn, 1);
 }
 
+// The datagram whose turn it is is in the scratch, after the local operations before it. False: none.
+bool next_datagram(Function &function, QpContext &qp, SendWqe &wqe)
+{
+	RequesterContext &requester = qp.requester;
+
+	for (uint32_t passed = 0; passed < kUnreliableLocalOperationsPerTurn; passed++) {
+		if (qp.state != OHCA_QP_STATE_RTS || !fetch_next(function, qp, wqe))
+			return false;
+		const bool local = opcode_properties(wqe.opcode).local && wqe.status == OHCA_CQE_STATUS_SUCCESS;
+		if (local && !ensure_window(function, qp)) {
+			enter_fatal(function, qp, OHCA_VENDOR_ERROR_NONE);
+			return false;
+		}
+		const uint32_t index = requester.fetch_index++;
+		requester.transmit_index = requester.fetch_index;
+		if (!local)
+			return true;
+		SendWindowEntry &entry = window_entry(function, qp, index);
+		fill_entry(entry, wqe);
+		if (!complete_local_operation(function, qp, entry))
+			return false;
+	}
+	function.activate(qp);
+	return false;
+}
+
 } // namespace
 
 bool transmit_datagram(Function &function, QpContext &qp, TransmitScratch &scratch, Segment &segment)
 {
-	RequesterContext &requester = qp.requester;
 	SendWqe &wqe = scratch.wqe;
 
-	if (qp.state != OHCA_QP_STATE_RTS || !fetch_next(function, qp, wqe))
+	if (!next_datagram(function, qp, wqe))
 		return false;
-	requester.fetch_index++;
-	requester.transmit_index = requester.fetch_index;
 	Problem problem = {wqe.status, wqe.vendor_error};
 	if (problem.status == OHCA_CQE_STATUS_SUCCESS)
 		problem = check_address(function, qp, wqe);

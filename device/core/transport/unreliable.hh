@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "core/transport/completion.hh"
+#include "core/transport/send_window.hh"
 #include "core/transport/transport.hh"
 
 namespace ohca::core {
@@ -31,6 +32,12 @@ void finish_transmission(Function &function, QpContext &qp);
 void fail_transmission(Function &function, QpContext &qp);
 // The oldest work request fails: SQE.
 void fail_send(Function &function, QpContext &qp, uint8_t opcode, uint8_t status, uint32_t vendor_error);
+
+// BIND_MW, REG_MR and LOCAL_INV, when their turn has come: nothing before them is outstanding. False:
+// it has failed.
+bool complete_local_operation(Function &function, QpContext &qp, SendWindowEntry &entry);
+// How many of them run before others get a turn; each may read a page list.
+constexpr uint32_t kUnreliableLocalOperationsPerTurn = 64;
 
 // uc_send.cc, datagram_send.cc
 bool transmit_uc(Function &function, QpContext &qp, const TransportLimits &limits, TransmitScratch &scratch,

@@ -3,6 +3,7 @@
 // Send queues without acknowledgements: completion and the SQE state.
 #include "core/transport/unreliable.hh"
 
+#include "core/transport/local_operation.hh"
 #include "core/transport/requester.hh"
 
 namespace ohca::core {
@@ -53,6 +54,20 @@ void finish_transmission(Function &function, QpContext &qp)
 		complete_send(function, qp, {.index = index, .opcode = requester.transmitted_opcode});
 	if (qp.state == OHCA_QP_STATE_SQD)
 		check_drained(function, qp);
+}
+
+bool complete_local_operation(Function &function, QpContext &qp, SendWindowEntry &entry)
+{
+	const uint32_t error = carry_out(function, qp, entry);
+
+	if (error != OHCA_VENDOR_ERROR_NONE) {
+		fail_send(function, qp, entry.opcode, OHCA_CQE_STATUS_MW_BIND, error);
+		return false;
+	}
+	qp.requester.transmit_index = qp.requester.fetch_index;
+	note_transmitted(qp, entry.opcode, entry.flags);
+	finish_transmission(function, qp);
+	return true;
 }
 
 void fail_transmission(Function &function, QpContext &qp)

@@ -318,6 +318,41 @@ TEST_F(UnreliableConnection, SqdFinishesWhatHasBegun)
 	expect_received(2, 8);
 }
 
+// OHCA-SQ-D1 OHCA-MEM-D21: between messages, in order; an error stops the send queue as any other.
+TEST_F(UnreliableConnection, KeysAreRegisteredAndInvalidatedInTurn)
+{
+	const uint32_t fast = host.create_free_key(pd, OHCA_MKEY_TYPE_FAST_REGION, 1);
+	const uint64_t list = host.allocate(4096);
+	host.store64(list, memory);
+	SendRequest registration;
+	registration.opcode = OHCA_WR_REG_MR;
+	registration.rkey = fast;
+	ohca_wqe_register body{};
+	body.start = 0x1000;
+	body.length = 4096;
+	body.list_address = list;
+	body.entry_count = 1;
+	body.log_page_size = 12;
+	registration.carry(body);
+	SendRequest send = message(OHCA_WR_SEND, 0);
+	send.sges = {{0x1000, 16, fast}};
+	SendRequest invalidation;
+	invalidation.opcode = OHCA_WR_LOCAL_INV;
+	invalidation.invalidate_key = fast;
+	post_receive(1, kMtu);
+	host.post_send(*a, registration);
+	host.post_send(*a, send);
+	host.post_send(*a, invalidation);
+	host.post_send(*a, invalidation); // it is free now
+	EXPECT_EQ(run(), 1u);
+	expect_sent(0);
+	expect_sent(1);
+	expect_received(1, 16);
+	expect_sent(2);
+	expect_sent(3, OHCA_CQE_STATUS_MW_BIND);
+	EXPECT_EQ(int{a->state}, OHCA_QP_STATE_SQE);
+}
+
 // OHCA-UC-D2: memory that vanishes under a message that is being transmitted.
 TEST_F(UnreliableConnection, UnreachablePayload)
 {
