@@ -176,6 +176,14 @@ struct GidContext {
 	uint32_t reserved;
 };
 
+// A group that has members.
+struct MulticastGroupContext {
+	uint32_t live;
+	uint32_t member_count;
+	uint8_t gid[16];
+	BlockOffset members;      // uint32_t[kMulticastQpsMax], queue pair numbers
+};
+
 // Responder resource: what a READ or atomic, or a duplicate of it, is answered from
 // (transport/responder_resources.hh).
 struct ResponderResource {

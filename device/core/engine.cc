@@ -13,6 +13,7 @@
 #include "core/function.hh"
 #include "core/queue/cq_event.hh"
 #include "core/queue/eq_post.hh"
+#include "core/multicast_routes.hh"
 #include "core/routes.hh"
 #include "core/timer_wheel.hh"
 #include "core/transport/transport.hh"
@@ -82,6 +83,7 @@ struct Engine::State final : FunctionOwner {
 	}
 	void forget(Function &function, CqContext &cq) override { slot_of(function).event_timers.remove(cq); }
 	void routes_changed() override { routes.invalidate(); }
+	void multicast_changed() override { multicast.invalidate(); }
 
 	QpContext *pop_active(Function &function);
 	void recover(Slot &slot);
@@ -97,12 +99,14 @@ struct Engine::State final : FunctionOwner {
 	// Return the number of queue pairs that had to look at it, at least 1.
 	uint32_t deliver(Function &function, QpContext &qp, const Segment &segment);
 	uint32_t deliver_datagram(Function &function, QpContext &qp, const Segment &segment);
+	uint32_t deliver_multicast(Function &function, QpContext &qp, const Segment &segment);
 	bool hand_over(Function &function, QpContext &qp, Function &peer, QpContext &peer_qp, const Segment &segment);
 	Function *route(Function &function, QpContext &qp);
 	void refresh_routes();
 
 	std::vector<std::unique_ptr<Slot>> slots;
 	Routes routes;
+	MulticastRoutes multicast;
 	uint32_t next_slot = 0; // whose turn it is
 	TimeNs now = 0;
 	TransmitScratch scratch;
@@ -172,6 +176,7 @@ void Engine::State::recover(Slot &slot)
 		if (EqContext *eq = context.eq(index))
 			function.request_interrupt(eq->vector);
 	routes.invalidate();
+	multicast.invalidate();
 }
 
 void Engine::reset(uint32_t index)
@@ -185,6 +190,7 @@ void Engine::reset(uint32_t index)
 	slot.function.context().reset();
 	std::ranges::fill(slot.function.resources().uar_pages, std::byte{0});
 	state_->routes.invalidate();
+	state_->multicast.invalidate();
 }
 
 uint32_t Engine::enable(uint32_t index, const EnableRequest &request)
@@ -194,6 +200,7 @@ uint32_t Engine::enable(uint32_t index, const EnableRequest &request)
 	if (reason == OHCA_FAIL_NONE)
 		function.set_commands_pending(true);
 	state_->routes.invalidate();
+	state_->multicast.invalidate();
 	return reason;
 }
 
@@ -375,6 +382,8 @@ uint32_t Engine::State::deliver_datagram(Function &function, QpContext &qp, cons
 	Function *peer = nullptr;
 	if (function.state().port_active) {
 		refresh_routes();
+		if (segment.dest_qpn == OHCA_QPN_MULTICAST)
+			return deliver_multicast(function, qp, segment);
 		uint32_t found = routes.find(datagram.dgid, datagram.destination_mac, datagram.vlan_id, function.index());
 		if (found != Routes::kNone && slots[found]->function.running())
 			peer = &slots[found]->function;
@@ -385,6 +394,31 @@ uint32_t Engine::State::deliver_datagram(Function &function, QpContext &qp, cons
 	else
 		(peer ? *peer : function).count(OHCA_COUNTER_PACKETS_DROPPED);
 	return 1;
+}
+
+// All copies at once: their number is bounded by the tables, and counts against the sender's turn.
+uint32_t Engine::State::deliver_multicast(Function &function, QpContext &qp, const Segment &segment)
+{
+	const Datagram &datagram = *segment.datagram;
+	uint32_t copies = 0;
+	if (multicast.stale())
+		multicast.rebuild(slots | std::views::transform([](auto &slot) { return &slot->function; }));
+	for (auto [index, group] : multicast.find(datagram.dgid)) {
+		Function &peer = slots[index]->function;
+		if (!peer.running() || !routes.is_in_vlan(index, datagram.vlan_id))
+			continue;
+		ContextMemory &context = peer.context();
+		for (uint32_t qpn : context.multicast_members(*context.multicast_group(group))) {
+			QpContext &member = *context.qp(qpn);
+			bool own = &peer == &function;
+			if (own && (member.flags & OHCA_QP_BLOCK_MULTICAST_LOOPBACK))
+				continue;
+			copies++;
+			if (!hand_over(function, qp, peer, member, segment))
+				return copies;
+		}
+	}
+	return std::max(copies, 1u);
 }
 
 // False: the sender's payload could not be read, and the sender knows.

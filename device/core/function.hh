@@ -28,6 +28,8 @@ public:
 	virtual void forget(Function &function, CqContext &cq) = 0;
 	// GIDs or the port changed.
 	virtual void routes_changed() = 0;
+	// A queue pair was attached to a multicast group or detached.
+	virtual void multicast_changed() = 0;
 
 protected:
 	~FunctionOwner() = default;

@@ -124,6 +124,10 @@ CommandResult destroy_qp(Function &function, const struct ohca_cmd_handle &in, N
 // qp_modify.cc
 CommandResult modify_qp(Function &function, const struct ohca_cmd_modify_qp_in &in, NoData &out);
 
+// multicast.cc
+CommandResult attach_multicast(Function &function, const struct ohca_cmd_multicast_in &in, NoData &out);
+CommandResult detach_multicast(Function &function, const struct ohca_cmd_multicast_in &in, NoData &out);
+
 // page_list.cc: copies the list and checks that it holds `length` bytes from first_page_offset
 // on. A list of neighbours becomes one contiguous range and takes no context memory.
 CommandResult copy_page_list(Function &function, const struct ohca_page_list &list, uint64_t length,

@@ -50,6 +50,8 @@ CommandResult query_device(Function &function, const NoData &, struct ohca_cmd_q
 	out.firmware_version = to_le(kFirmwareVersion);
 	out.max_srq = to_le(kSrqCountMax - 1);
 	out.max_xrcd = to_le(kXrcdCountMax - 1);
+	out.max_multicast_groups = to_le(kMulticastGroupCountMax - 1);
+	out.max_multicast_qps = to_le(kMulticastQpsMax);
 	out.log_max_srq_depth = kLogSrqDepthMax;
 	out.max_srq_sge = kReceiveSgeMax;
 	out.max_list_entries = to_le(kListEntriesMax);

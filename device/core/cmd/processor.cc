@@ -87,6 +87,8 @@ constexpr std::array<Command, kOpcodeCount> make_table()
 	t[OHCA_CMD_QUERY_SRQ] = command<Handle, struct ohca_cmd_query_srq_out, query_srq>();
 	t[OHCA_CMD_RESIZE_SRQ] = command<struct ohca_cmd_resize_srq_in, NoData, resize_srq>();
 	t[OHCA_CMD_DESTROY_SRQ] = command<Handle, NoData, destroy_srq>();
+	t[OHCA_CMD_ATTACH_MULTICAST] = command<struct ohca_cmd_multicast_in, NoData, attach_multicast>();
+	t[OHCA_CMD_DETACH_MULTICAST] = command<struct ohca_cmd_multicast_in, NoData, detach_multicast>();
 	t[OHCA_CMD_CREATE_XRCD] = command<NoData, Handle, create_xrcd>(OHCA_CMD_DESTROY_XRCD);
 	t[OHCA_CMD_MODIFY_CQ] = command<struct ohca_cmd_modify_cq_in, NoData, modify_cq>();
 	t[OHCA_CMD_RESIZE_CQ] = command<struct ohca_cmd_resize_cq_in, NoData, resize_cq>();

@@ -35,6 +35,8 @@ constexpr TableShape kShapes[layout::kTableCount] = {
 	{layout::kUars, sizeof(UarContext), 1, kUarCountMax, 1024},
 	{layout::kSrqs, sizeof(SrqContext), 1, kSrqCountMax, 1024},
 	{layout::kXrcds, sizeof(XrcdContext), 1, kXrcdCountMax, 1024},
+	// Their numbers are nobody's handles.
+	{layout::kMulticastGroups, sizeof(MulticastGroupContext), 1, kMulticastGroupCountMax, 1},
 };
 
 // Smallest order whose block holds `bytes`.
@@ -150,6 +152,10 @@ uint32_t ContextMemory::allocate_pd() { return allocate(layout::kPdTable, kPdCou
 uint32_t ContextMemory::allocate_mkey() { return allocate(layout::kMkeyTable, kMkeyCountMax); }
 uint32_t ContextMemory::allocate_uar(uint32_t uar_count) { return allocate(layout::kUarTable, uar_count); }
 uint32_t ContextMemory::allocate_srq() { return allocate(layout::kSrqTable, kSrqCountMax); }
+uint32_t ContextMemory::allocate_multicast_group()
+{
+	return allocate(layout::kMulticastTable, kMulticastGroupCountMax);
+}
 uint32_t ContextMemory::allocate_xrcd() { return allocate(layout::kXrcdTable, kXrcdCountMax); }
 
 void ContextMemory::free_qp(uint32_t index)
@@ -167,6 +173,7 @@ void ContextMemory::free_pd(uint32_t index) { free(layout::kPdTable, index); }
 void ContextMemory::free_mkey(uint32_t index) { free(layout::kMkeyTable, index); }
 void ContextMemory::free_uar(uint32_t index) { free(layout::kUarTable, index); }
 void ContextMemory::free_srq(uint32_t index) { free(layout::kSrqTable, index); }
+void ContextMemory::free_multicast_group(uint32_t index) { free(layout::kMulticastTable, index); }
 void ContextMemory::free_xrcd(uint32_t index) { free(layout::kXrcdTable, index); }
 
 uint32_t ContextMemory::allocate_gsi_qp()

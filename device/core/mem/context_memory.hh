@@ -28,6 +28,8 @@ constexpr uint32_t kUarCountMax = 1u << 16;
 constexpr uint32_t kSrqCountMax = 1u << 16;
 constexpr uint32_t kXrcdCountMax = 1u << 16;
 constexpr uint32_t kGidCountMax = 256;
+constexpr uint32_t kMulticastGroupCountMax = 1025;
+constexpr uint32_t kMulticastQpsMax = 256; // members of a group
 
 // Block pool: a buddy system of pages (freed neighbours merge, so that the room of one huge page
 // list serves many small ones later), and below a page free lists per power of two.
@@ -40,7 +42,8 @@ constexpr uint32_t kSmallClassCount = 6; // 64 .. 2048 bytes
 
 namespace layout {
 
-enum Table : uint32_t { kQpTable, kCqTable, kEqTable, kPdTable, kMkeyTable, kUarTable, kSrqTable, kXrcdTable, kTableCount };
+enum Table : uint32_t { kQpTable, kCqTable, kEqTable, kPdTable, kMkeyTable, kUarTable, kSrqTable, kXrcdTable, kMulticastTable,
+			kTableCount };
 
 struct TableState {
 	uint32_t limit;      // highest index ever allocated + 1
@@ -94,7 +97,8 @@ constexpr uint64_t kPds = kEqs + page_align(sizeof(EqContext) * kEqCountMax);
 constexpr uint64_t kUars = kPds + page_align(sizeof(PdContext) * kPdCountMax);
 constexpr uint64_t kSrqs = kUars + page_align(sizeof(UarContext) * kUarCountMax);
 constexpr uint64_t kXrcds = kSrqs + page_align(sizeof(SrqContext) * kSrqCountMax);
-constexpr uint64_t kCqs = kXrcds + page_align(sizeof(XrcdContext) * kXrcdCountMax);
+constexpr uint64_t kMulticastGroups = kXrcds + page_align(sizeof(XrcdContext) * kXrcdCountMax);
+constexpr uint64_t kCqs = kMulticastGroups + page_align(sizeof(MulticastGroupContext) * kMulticastGroupCountMax);
 constexpr uint64_t kQps = kCqs + page_align(sizeof(CqContext) * kCqCountMax);
 constexpr uint64_t kMkeys = kQps + page_align(sizeof(QpContext) * kQpCountMax);
 constexpr uint64_t kPoolPages = kMkeys + page_align(sizeof(MkeyContext) * kMkeyCountMax);
@@ -128,6 +132,7 @@ public:
 	uint32_t allocate_mkey();
 	uint32_t allocate_uar(uint32_t uar_count);
 	uint32_t allocate_srq();
+	uint32_t allocate_multicast_group();
 	uint32_t allocate_xrcd();
 	void free_qp(uint32_t index);
 	void free_cq(uint32_t index);
@@ -136,6 +141,7 @@ public:
 	void free_mkey(uint32_t index);
 	void free_uar(uint32_t index);
 	void free_srq(uint32_t index);
+	void free_multicast_group(uint32_t index);
 	void free_xrcd(uint32_t index);
 	// Makes UAR 0, the kernel's, live.
 	void enable_kernel_uar();
@@ -147,6 +153,10 @@ public:
 	PdContext *pd(uint32_t index) { return live<PdContext>(layout::kPdTable, layout::kPds, index); }
 	UarContext *uar(uint32_t index) { return live<UarContext>(layout::kUarTable, layout::kUars, index); }
 	SrqContext *srq(uint32_t srqn) { return live<SrqContext>(layout::kSrqTable, layout::kSrqs, srqn); }
+	MulticastGroupContext *multicast_group(uint32_t index)
+	{
+		return live<MulticastGroupContext>(layout::kMulticastTable, layout::kMulticastGroups, index);
+	}
 	XrcdContext *xrcd(uint32_t index)
 	{
 		return live<XrcdContext>(layout::kXrcdTable, layout::kXrcds, index);
@@ -154,6 +164,10 @@ public:
 	MkeyContext *mkey(uint32_t index)
 	{
 		return live<MkeyContext>(layout::kMkeyTable, layout::kMkeys, index);
+	}
+	std::span<uint32_t> multicast_members(const MulticastGroupContext &group)
+	{
+		return {reinterpret_cast<uint32_t *>(base_ + group.members), group.member_count};
 	}
 	// index < kGidCountMax, live or not
 	GidContext *gid(uint32_t index) { return at<GidContext>(layout::kGids) + index; }
@@ -166,6 +180,7 @@ public:
 	uint32_t uar_limit() const { return header()->tables[layout::kUarTable].limit; }
 	uint32_t mkey_limit() const { return header()->tables[layout::kMkeyTable].limit; }
 	uint32_t eq_limit() const { return header()->tables[layout::kEqTable].limit; }
+	uint32_t multicast_group_limit() const { return header()->tables[layout::kMulticastTable].limit; }
 	uint32_t srq_limit() const { return header()->tables[layout::kSrqTable].limit; }
 	uint32_t xrcd_limit() const { return header()->tables[layout::kXrcdTable].limit; }
 	// Live objects of all kinds but EQs and UAR 0.
