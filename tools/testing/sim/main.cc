@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// Deterministic simulation of the RC transport: one seed decides everything.
+// Deterministic simulation of the transport: one seed decides everything.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -11,11 +11,14 @@
 #include <thread>
 #include <vector>
 
+#include "unreliable_world.hh"
 #include "world.hh"
 
 namespace {
 
 using namespace ohca::sim;
+
+constexpr uint64_t kUnreliableShare = 8; // one of so many seeds
 
 struct CommandLine {
 	uint64_t first = 1;
@@ -33,7 +36,7 @@ void print_usage(FILE *to)
 		   "  --seed N        one run, with its options\n"
 		   "  --seeds A..B    all of them (default 1..1000); the first failing one is reported\n"
 		   "  --jobs N        threads (default: one per processor)\n"
-		   "  --canary NAME   break a rule on purpose: duplicates, fence or acks.\n"
+		   "  --canary NAME   break a rule on purpose: duplicates, fence, acks or corruption.\n"
 		   "                  Succeeds if the oracle notices.\n"
 		   "  --verbose       options and counts of every run\n",
 		   to);
@@ -54,6 +57,8 @@ bool parse_canary(std::string_view name, Canary &canary)
 		canary = Canary::kFence;
 	else if (name == "acks")
 		canary = Canary::kAcks;
+	else if (name == "corruption")
+		canary = Canary::kCorruption;
 	else
 		return false;
 	return true;
@@ -114,7 +119,16 @@ struct Summary {
 void run_seed(const CommandLine &line, uint64_t seed, Summary &summary)
 {
 	const Options options = draw_options(seed, line.canary);
-	const Outcome outcome = World(options).run();
+	Outcome outcome;
+	if (line.canary != Canary::kCorruption)
+		outcome = World(options).run();
+	// UC and UD are simpler: fewer runs find what there is to find.
+	if (outcome.failure.empty() && (seed % kUnreliableShare == 0 || line.canary == Canary::kCorruption)) {
+		const Outcome unreliable = UnreliableWorld(options).run();
+		outcome.operations += unreliable.operations;
+		outcome.segments += unreliable.segments;
+		outcome.failure = unreliable.failure;
+	}
 	const std::lock_guard lock(summary.mutex);
 
 	if (line.verbose)

@@ -22,6 +22,8 @@ void NetworkModel::send(core::TimeNs now, uint32_t to_host, const core::Segment 
 	Packet packet;
 	packet.to_host = to_host;
 	packet.segment = segment;
+	if (segment.datagram)
+		packet.datagram = *segment.datagram;
 	if (segment.payload_length > 0) {
 		packet.payload = std::make_shared<std::vector<std::byte>>(segment.payload_length);
 		core::SgRange bytes = {nullptr, nullptr, 0, packet.payload->data(), segment.payload_length};

@@ -20,6 +20,7 @@ struct Packet {
 	uint64_t order = 0;          // among those of the same time
 	uint32_t to_host = 0;
 	core::Segment segment;
+	core::Datagram datagram{};   // what segment.datagram, if not null, has pointed to
 	std::shared_ptr<std::vector<std::byte>> payload;
 };
 

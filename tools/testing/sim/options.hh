@@ -20,6 +20,7 @@ enum class Canary : uint8_t {
 	kDuplicates, // requests behind the expected PSN are carried out again
 	kFence,      // fences are ignored
 	kAcks,       // acknowledgements cover one packet too many
+	kCorruption, // UC, UD: a bit of the payload changes on the way
 };
 
 enum class Scenario : uint8_t {
