@@ -164,8 +164,16 @@ void note_transmitted(Function &function, QpContext &qp, const SendWindowEntry &
 	function.count(OHCA_COUNTER_TX_BYTES, segment.payload_length);
 }
 
-// How many local operations run before others get a turn; each may read a page list.
-constexpr uint32_t kLocalOperationsPerTurn = 64;
+// What local operations may do before others get a turn; some 50 us.
+constexpr uint32_t kLocalBudgetPerTurn = 64;
+constexpr uint32_t kListEntriesPerUnit = 1024; // so many entries of a list cost as much as an operation
+
+uint32_t cost_of(SendWindowEntry &entry)
+{
+	if (entry.opcode != OHCA_WR_REG_MR)
+		return 1;
+	return 1 + le32toh(window_registration(entry).entry_count) / kListEntriesPerUnit;
+}
 
 // The work request whose turn it is has been checked: carries it out if it is a local one. True:
 // go on with the next one.
@@ -199,7 +207,7 @@ SendWindowEntry *next_request(Function &function, QpContext &qp)
 {
 	RequesterContext &requester = qp.requester;
 
-	for (uint32_t passed = 0; passed < kLocalOperationsPerTurn; passed++) {
+	for (uint32_t spent = 0; spent < kLocalBudgetPerTurn;) {
 		if (qp.state != OHCA_QP_STATE_RTS && qp.state != OHCA_QP_STATE_SQD)
 			return nullptr;
 		if (requester.transmit_index == requester.fetch_index && !stage_next(function, qp))
@@ -221,6 +229,7 @@ SendWindowEntry *next_request(Function &function, QpContext &qp)
 		}
 		if (!is_local(entry))
 			return entry.started || start_message(qp, entry) ? &entry : nullptr;
+		spent += cost_of(entry);
 		if (!pass_local_operation(function, qp, index, entry))
 			return nullptr;
 	}
