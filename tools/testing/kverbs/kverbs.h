@@ -12,10 +12,13 @@
 #define KV_DEPTH	64
 #define KV_INLINE	128
 #define KV_SGE		4
+#define KV_QKEY		0x11111111
 
 /* Two connected queue pairs on one device, and a buffer for each. */
 struct kv_pair {
 	struct ib_device *device;
+	enum ib_qp_type type;
+	struct ib_qp_cap cap;
 	struct ib_pd *pd;
 	struct ib_mr *mr;		/* all of memory, all rights */
 	struct ib_cq *cq[2];
@@ -38,15 +41,16 @@ struct kv_pair {
 		}							\
 	} while (0)
 
-int kv_pair_open(struct kv_pair *pair, struct ib_device *device);
+int kv_pair_open(struct kv_pair *pair, struct ib_device *device, enum ib_qp_type type);
 void kv_pair_close(struct kv_pair *pair);
 int kv_pair_create_qps(struct kv_pair *pair);
 void kv_pair_destroy_qps(struct kv_pair *pair);
 int kv_pair_connect(struct kv_pair *pair);
-int kv_fill_ah(struct ib_device *device, struct rdma_ah_attr *ah);
+int kv_fill_ah(struct ib_device *device, int gid_index, struct rdma_ah_attr *ah);
+int kv_l2_address(struct ib_device *device, int gid_index, u16 *vlan_id, u8 *mac);
+int kv_ifindex(const struct ib_gid_attr *gid);
 struct ib_sge kv_sge(struct kv_pair *pair, int side, u32 offset, u32 length);
 int kv_poll(struct ib_cq *cq, struct ib_wc *wc);
-
 int kv_post_recv(struct kv_pair *pair, int side, u64 wr_id, u32 offset, u32 length);
 int kv_rdma_key(struct kv_pair *pair, enum ib_wr_opcode opcode, u32 length, u64 address, u32 rkey,
 		struct ib_wc *wc);
@@ -57,12 +61,18 @@ void kv_pattern(u8 *to, u32 length, u8 seed);
 struct kv_test {
 	const char *name;
 	int (*run)(struct kv_pair *pair);
+	enum ib_qp_type type;		/* of the pair; 0: RC */
 };
+
+int kv_test_cm(struct kv_pair *pair);
+int kv_test_mads(struct kv_pair *pair);
 
 extern const struct kv_test kv_memory_tests[];
 extern const int kv_memory_test_count;
 extern const struct kv_test kv_srq_tests[];
 extern const int kv_srq_test_count;
+extern const struct kv_test kv_service_tests[];
+extern const int kv_service_test_count;
 
 int kv_run_tests(struct ib_device *device);
 

@@ -52,12 +52,20 @@ static int kv_open_side(struct kv_pair *pair, int side)
 	return PTR_ERR_OR_ZERO(pair->cq[side]);
 }
 
-int kv_pair_open(struct kv_pair *pair, struct ib_device *device)
+int kv_pair_open(struct kv_pair *pair, struct ib_device *device, enum ib_qp_type type)
 {
 	int side, ret;
 
 	memset(pair, 0, sizeof(*pair));
 	pair->device = device;
+	pair->type = type;
+	pair->cap = (struct ib_qp_cap) {
+		.max_send_wr = KV_DEPTH,
+		.max_recv_wr = KV_DEPTH,
+		.max_send_sge = KV_SGE,
+		.max_recv_sge = KV_SGE,
+		.max_inline_data = KV_INLINE,
+	};
 	pair->pd = ib_alloc_pd(device, 0);
 	if (IS_ERR(pair->pd))
 		return PTR_ERR(pair->pd);
@@ -99,15 +107,9 @@ int kv_pair_create_qps(struct kv_pair *pair)
 			.srq = side ? pair->srq : NULL,
 			.event_handler = kv_qp_event,
 			.qp_context = pair,
-			.cap = {
-				.max_send_wr = KV_DEPTH,
-				.max_recv_wr = KV_DEPTH,
-				.max_send_sge = KV_SGE,
-				.max_recv_sge = KV_SGE,
-				.max_inline_data = KV_INLINE,
-			},
+			.cap = pair->cap,
 			.sq_sig_type = IB_SIGNAL_REQ_WR,
-			.qp_type = IB_QPT_RC,
+			.qp_type = pair->type,
 		};
 
 		pair->qp[side] = ib_create_qp(pair->pd, &attr);
@@ -132,21 +134,71 @@ void kv_pair_destroy_qps(struct kv_pair *pair)
 	}
 }
 
-/* The device's own address. */
-int kv_fill_ah(struct ib_device *device, struct rdma_ah_attr *ah)
+/* One of the device's own addresses. */
+int kv_fill_ah(struct ib_device *device, int gid_index, struct rdma_ah_attr *ah)
 {
-	const struct ib_gid_attr *gid = rdma_get_gid_attr(device, KV_PORT, KV_GID_INDEX);
+	const struct ib_gid_attr *gid = rdma_get_gid_attr(device, KV_PORT, gid_index);
 	int ret;
 
 	if (IS_ERR(gid))
 		return PTR_ERR(gid);
 	memset(ah, 0, sizeof(*ah));
 	ah->type = RDMA_AH_ATTR_TYPE_ROCE;
-	rdma_ah_set_grh(ah, (union ib_gid *)&gid->gid, 0, KV_GID_INDEX, 64, 0);
+	rdma_ah_set_grh(ah, (union ib_gid *)&gid->gid, 0, gid_index, 64, 0);
 	rdma_ah_set_port_num(ah, KV_PORT);
 	ret = rdma_read_gid_l2_fields(gid, NULL, ah->roce.dmac);
 	rdma_put_gid_attr(gid);
 	return ret;
+}
+
+/* What a datagram from this address comes with. */
+int kv_l2_address(struct ib_device *device, int gid_index, u16 *vlan_id, u8 *mac)
+{
+	const struct ib_gid_attr *gid = rdma_get_gid_attr(device, KV_PORT, gid_index);
+	int ret;
+
+	if (IS_ERR(gid))
+		return PTR_ERR(gid);
+	ret = rdma_read_gid_l2_fields(gid, vlan_id, mac);
+	rdma_put_gid_attr(gid);
+	return ret;
+}
+
+/* Of the netdev that has the address. */
+int kv_ifindex(const struct ib_gid_attr *gid)
+{
+	struct net_device *ndev;
+	int index;
+
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(gid);
+	index = IS_ERR(ndev) ? 0 : ndev->ifindex;
+	rcu_read_unlock();
+	return index;
+}
+
+/* UD and UC have fewer attributes than RC. */
+static int kv_connect_ud(struct ib_qp *qp)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT, .port_num = KV_PORT, .qkey = KV_QKEY,
+	};
+	int ret;
+
+	ret = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX | IB_QP_QKEY);
+	if (ret)
+		return ret;
+	attr.qp_state = IB_QPS_RTR;
+	ret = ib_modify_qp(qp, &attr, IB_QP_STATE);
+	if (ret)
+		return ret;
+	attr.qp_state = IB_QPS_RTS;
+	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
+}
+
+static int kv_mask(const struct kv_pair *pair, int connected, int reliable)
+{
+	return connected | (pair->type == IB_QPT_RC ? reliable : 0);
 }
 
 static int kv_connect_one(struct kv_pair *pair, int side)
@@ -160,6 +212,8 @@ static int kv_connect_one(struct kv_pair *pair, int side)
 	};
 	int ret;
 
+	if (pair->type == IB_QPT_UD)
+		return kv_connect_ud(qp);
 	ret = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX |
 			   IB_QP_ACCESS_FLAGS);
 	if (ret)
@@ -171,11 +225,12 @@ static int kv_connect_one(struct kv_pair *pair, int side)
 	attr.rq_psn = 0xfffff0 + !side;
 	attr.max_dest_rd_atomic = 4;
 	attr.min_rnr_timer = 1;
-	ret = kv_fill_ah(pair->device, &attr.ah_attr);
+	ret = kv_fill_ah(pair->device, KV_GID_INDEX, &attr.ah_attr);
 	if (ret)
 		return ret;
-	ret = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-			   IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	ret = ib_modify_qp(qp, &attr, kv_mask(pair, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
+					      IB_QP_DEST_QPN | IB_QP_RQ_PSN,
+					      IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER));
 	if (ret)
 		return ret;
 
@@ -185,8 +240,9 @@ static int kv_connect_one(struct kv_pair *pair, int side)
 	attr.retry_cnt = 7;
 	attr.rnr_retry = 7;
 	attr.max_rd_atomic = 4;
-	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
-			    IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
+	return ib_modify_qp(qp, &attr, kv_mask(pair, IB_QP_STATE | IB_QP_SQ_PSN,
+					       IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+					       IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC));
 }
 
 int kv_pair_connect(struct kv_pair *pair)

@@ -355,7 +355,7 @@ static int kv_test_ah_in_atomic_context(struct kv_pair *pair)
 	struct ib_ah *ah;
 	int ret = 0;
 
-	KV_CHECK(!kv_fill_ah(pair->device, &attr));
+	KV_CHECK(!kv_fill_ah(pair->device, 0, &attr));
 	spin_lock_irqsave(&lock, flags);
 	ah = rdma_create_ah(pair->pd, &attr, 0);
 	if (!IS_ERR(ah)) {
@@ -376,6 +376,36 @@ static int kv_test_busy(struct kv_pair *pair)
 	return kv_test_send(pair);
 }
 
+/* Larger than any memory that is contiguous. */
+static int kv_test_large_queues(struct kv_pair *pair)
+{
+	struct ib_cq_init_attr attr = { .cqe = 1 << 18 };
+	struct ib_cq *cq[2];
+	int side, ret = 0;
+
+	kv_pair_destroy_qps(pair);
+	pair->cap.max_send_wr = pair->device->attrs.max_qp_wr;
+	pair->cap.max_recv_wr = pair->device->attrs.max_qp_wr;
+	pair->cap.max_send_sge = pair->device->attrs.max_send_sge;
+	pair->cap.max_recv_sge = pair->device->attrs.max_recv_sge;
+	for (side = 0; side < 2; side++) {
+		cq[side] = pair->cq[side];
+		pair->cq[side] = ib_create_cq(pair->device, cq[side]->comp_handler, NULL,
+					      &pair->events[side], &attr);
+		if (IS_ERR(pair->cq[side]))
+			ret = PTR_ERR(pair->cq[side]);
+	}
+	ret = ret ?: kv_pair_create_qps(pair) ?: kv_pair_connect(pair) ?:
+	      kv_test_unsignaled(pair) ?: kv_test_send(pair);
+	kv_pair_destroy_qps(pair);
+	for (side = 0; side < 2; side++) {
+		if (!IS_ERR(pair->cq[side]))
+			ib_destroy_cq(pair->cq[side]);
+		pair->cq[side] = cq[side];
+	}
+	return ret;
+}
+
 static const struct kv_test kv_tests[] = {
 	{ "send with immediate, several elements", kv_test_send },
 	{ "inline send", kv_test_inline },
@@ -389,6 +419,7 @@ static const struct kv_test kv_tests[] = {
 	{ "missed events", kv_test_missed_events },
 	{ "address handle in atomic context", kv_test_ah_in_atomic_context },
 	{ "destroy what is in use", kv_test_busy },
+	{ "large queues", kv_test_large_queues },
 };
 
 static int kv_run_one(struct ib_device *device, const struct kv_test *test)
@@ -398,7 +429,7 @@ static int kv_run_one(struct ib_device *device, const struct kv_test *test)
 
 	if (!pair)
 		return -ENOMEM;
-	ret = kv_pair_open(pair, device);
+	ret = kv_pair_open(pair, device, test->type ?: IB_QPT_RC);
 	if (!ret) {
 		ret = kv_pair_connect(pair);
 		if (!ret)
@@ -430,5 +461,6 @@ int kv_run_tests(struct ib_device *device)
 {
 	return kv_run_list(device, kv_tests, ARRAY_SIZE(kv_tests)) +
 	       kv_run_list(device, kv_memory_tests, kv_memory_test_count) +
-	       kv_run_list(device, kv_srq_tests, kv_srq_test_count);
+	       kv_run_list(device, kv_srq_tests, kv_srq_test_count) +
+	       kv_run_list(device, kv_service_tests, kv_service_test_count);
 }

@@ -45,7 +45,7 @@ static int kv_flow_start(struct kv_flow *flow, struct ib_device *device,
 	struct ib_cq *own[2];
 	int i, ret;
 
-	ret = kv_pair_open(pair, device);
+	ret = kv_pair_open(pair, device, IB_QPT_RC);
 	if (ret)
 		return ret;
 	kv_pair_destroy_qps(pair);
