@@ -37,10 +37,10 @@ def check(condition, reason):
         raise Failure(reason)
 
 
-def result(name, function, *arguments):
+def result(name, function, *arguments, **options):
     """One result: ok unless the function raises."""
     try:
-        function(*arguments)
+        function(*arguments, **options)
     except Failure as failure:
         not_ok(name, failure)
     except subprocess.SubprocessError as error:
