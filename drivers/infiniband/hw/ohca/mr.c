@@ -253,7 +253,8 @@ struct ib_mr *ohca_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start, u64 l
 		.start = ohca_key_start(iova, rereg.access),
 		.length = length,
 		.type = OHCA_MKEY_TYPE_REGION,
-		.consumer_key = ohca_next_consumer_key(dev),
+		/* The key stays: peers have it, and applications do not tell them again. */
+		.consumer_key = (u8)ibmr->rkey,
 	};
 	ret = ohca_check_range(dev, length, rereg.params.start);
 	if (ret)
