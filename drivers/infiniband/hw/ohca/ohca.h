@@ -235,10 +235,6 @@ struct ohca_mr {
 	dma_addr_t list_dma;
 };
 
-struct ohca_mw {
-	struct ib_mw ibmw;
-};
-
 struct ohca_ah {
 	struct ib_ah ibah;
 	struct rdma_ah_attr attr;
