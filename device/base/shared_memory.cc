@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <system_error>
 
 namespace ohca {
@@ -52,6 +53,13 @@ SharedMemory::~SharedMemory()
 {
 	if (base_)
 		munmap(base_, size_);
+}
+
+size_t SharedMemory::resident_bytes() const
+{
+	constexpr size_t kStatBlockSize = 512; // stat(2), whatever the file system's is
+	struct stat status;
+	return fstat(fd_.get(), &status) == 0 ? static_cast<size_t>(status.st_blocks) * kStatBlockSize : 0;
 }
 
 void SharedMemory::clear()

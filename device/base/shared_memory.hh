@@ -23,6 +23,8 @@ public:
 
 	int fd() const { return fd_.get(); }
 	std::span<std::byte> bytes() const { return {base_, size_}; }
+	// What of it the kernel has given pages to.
+	size_t resident_bytes() const;
 	// Back to zero, and the pages to the kernel.
 	void clear();
 

@@ -58,6 +58,7 @@ json describe_function(const broker::Function &function)
 		{"features", options.features},
 		{"uar_count", options.uar_count},
 		{"vector_count", options.vector_count},
+		{"context_bytes", function.context().resident_bytes()},
 		{"dma_ranges", function.dma_map().ranges().size()},
 		{"dma_bytes", mapped_bytes},
 		{"dma_in_band_ranges", in_band_ranges},

@@ -91,6 +91,30 @@ def measure_instructions(results):
     say(f"instructions per 8-byte write, post and poll: {cost:.1f}")
 
 
+def kernel_bytes():
+    with open("/proc/meminfo") as f:
+        fields = {line.split(":")[0]: int(line.split()[1]) for line in f}
+    return 1024 * sum(fields[name] for name in ("SUnreclaim", "VmallocUsed", "Percpu"))
+
+
+def device_bytes():
+    return json.loads(run("host-request", "functions"))[0]["context_bytes"]
+
+
+def measure_idle_qps(results, count):
+    """Queue pairs nobody uses; the pages of their queues are the application's and not counted."""
+    kernel, device = kernel_bytes(), device_bytes()
+    with subprocess.Popen(["idle_qps", "ohca0", str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as program:
+        created = program.stdout.readline().split()[1:]
+        row = {"count": count, "kernel": (kernel_bytes() - kernel) / count, "device": (device_bytes() - device) / count}
+        destroyed = program.communicate("\n")[0].split()[1:]
+    check(program.returncode == 0 and len(created) == len(destroyed) == 10, f"idle_qps: status {program.returncode}")
+    row["created"], row["destroyed"] = list(map(float, created)), list(map(float, destroyed))
+    results["idle_qps"] = row
+    say(f"idle_qps: {row}")
+
+
 def main():
     output, quick = sys.argv[1], "--quick" in sys.argv[2:]
     keep_two_providers()
@@ -99,6 +123,7 @@ def main():
     results = {}
     measure_perftest(results, 1 if quick else 3)
     measure_many_qps(results, 1000, 2 if quick else 4)
+    measure_idle_qps(results, 10000 if quick else 100000)
     measure_instructions(results)
     with open(output, "w", encoding="ascii") as f:
         json.dump(results, f, indent=1)

@@ -35,10 +35,21 @@ def rows(results):
     many = results["many_qps"]
     table.append(Row(f"WRITE rate among {many['pairs']} connected QPs", "Mmsg/s", many["among"] / 1e6,
                      many["alone"] / 1e6, "the same QP alone", many["among"] / many["alone"], 0.9))
+    table += _idle(results["idle_qps"])
     cost = results["instructions_per_write"]["ohca0"]
     table.append(Row("guest instructions per 8 B WRITE", "", cost, _RXE_INSTRUCTIONS, "rxe (measured before)",
                      _RXE_INSTRUCTIONS / cost, _RXE_INSTRUCTIONS / 600))
     return table
+
+
+def _idle(idle):
+    """Memory of an idle queue pair beyond its queues, and whether the last ones cost what the first ones did."""
+    for side, limit in (("device", 2048), ("kernel", 4096)):
+        yield Row(f"{side} memory per idle QP, {idle['count']} of them", "B", idle[side], limit, "allowed",
+                  limit / idle[side], 1)
+    for what in ("created", "destroyed"):
+        rates = idle[what]
+        yield Row(f"QPs {what}, last tenth", "1/s", rates[-1], rates[0], "first tenth", rates[-1] / rates[0], 0.8)
 
 
 def reached(row):

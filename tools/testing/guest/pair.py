@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """A server and a client of a verbs program in this guest."""
 import itertools
+import json
 import os
 import signal
 import subprocess
 import time
 
 from quick_start import perftest_environment
-from report import Failure, check
+from report import Failure, check, run
 
 _next_port = itertools.count(18001)
 
@@ -23,11 +24,17 @@ def listening(port):
     return False
 
 
+def cm_listening(port):
+    """rdma_cm listens in ib_core, not in /proc/net."""
+    shown = json.loads(run("rdma", "-j", "resource", "show", "cm_id") or "[]")
+    return any(entry.get("state") == "LISTEN" and str(entry.get("src-port")) == str(port) for entry in shown)
+
+
 class Pair:
     """Starts both; finish() checks both exit statuses and returns the outputs (server, client)."""
 
     def __init__(self, program, server, client, arguments, address="127.0.0.1", deadline=60.0, prefix=(),
-                 new_post_api=False):
+                 new_post_api=False, is_listening=listening):
         port = next(_next_port)
         self._deadline = time.monotonic() + deadline
         self._seconds = deadline
@@ -36,7 +43,7 @@ class Pair:
         command = [*prefix, program, "-p", str(port), *arguments]
         self.server = self._start([*command, *server])
         try:
-            self._wait_listening(port)
+            self._wait_listening(is_listening, port)
             self.client = self._start([*command, *client, address])
         except Failure:
             self._kill(self.server)
@@ -51,8 +58,8 @@ class Pair:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
 
-    def _wait_listening(self, port):
-        while not listening(port):
+    def _wait_listening(self, is_listening, port):
+        while not is_listening(port):
             check(self.server.poll() is None,
                   f"{self.server.stdout.read()}\nthe server ended with status {self.server.returncode} before it listened"
                   if self.server.poll() is not None else "")
