@@ -22,8 +22,6 @@ const char *ohca_check_path(struct ohca_dev *dev, const struct rdma_ah_attr *ah)
 		return "source GID index";
 	if (ah->grh.sgid_attr && ah->grh.sgid_attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
 		return "type of the source GID";
-	if (ah->grh.flow_label & ~IB_GRH_FLOWLABEL_MASK)
-		return "flow label";
 	if (rdma_ah_get_sl(ah) > OHCA_SERVICE_LEVEL_MAX)
 		return "service level";
 	return NULL;
@@ -52,7 +50,8 @@ static void ohca_set_ah(struct ohca_ah *ah, const struct rdma_ah_attr *attr)
 
 	memset(datagram, 0, sizeof(*datagram));
 	datagram->pd = cpu_to_le32(to_ohca_pd(ah->ibah.pd)->pdn);
-	datagram->flow_label = cpu_to_le32(attr->grh.flow_label);
+	/* UCX gives all ones; the field of the header has 20 bits. */
+	datagram->flow_label = cpu_to_le32(attr->grh.flow_label & IB_GRH_FLOWLABEL_MASK);
 	memcpy(datagram->dgid, attr->grh.dgid.raw, sizeof(datagram->dgid));
 	memcpy(datagram->dmac, attr->roce.dmac, sizeof(datagram->dmac));
 	datagram->sgid_index = attr->grh.sgid_index;

@@ -103,16 +103,16 @@ static void ohca_fill_path(const struct ohca_qp *qp, const struct rdma_ah_attr *
 			   struct ohca_qp_attributes *out)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(ah);
+	u32 flow_label = grh->flow_label & IB_GRH_FLOWLABEL_MASK;
 
 	memcpy(out->dgid, grh->dgid.raw, sizeof(out->dgid));
 	memcpy(out->dmac, ah->roce.dmac, sizeof(out->dmac));
 	out->sgid_index = grh->sgid_index;
 	out->hop_limit = grh->hop_limit;
 	out->traffic_class = grh->traffic_class;
-	out->flow_label = cpu_to_le32(grh->flow_label);
+	out->flow_label = cpu_to_le32(flow_label);
 	out->service_level = rdma_ah_get_sl(ah);
-	out->source_udp_port = cpu_to_le16(rdma_get_udp_sport(grh->flow_label, qp->qpn,
-							      dest_qpn));
+	out->source_udp_port = cpu_to_le16(rdma_get_udp_sport(flow_label, qp->qpn, dest_qpn));
 }
 
 /* The attributes whose value is just copied. */

@@ -169,7 +169,7 @@ static int ohca_set_datagram(const struct ohca_qp *qp, struct ohca_wqe_datagram 
 	*out = ah->datagram;
 	out->remote_qpn = cpu_to_le32(wr->remote_qpn);
 	out->remote_qkey = cpu_to_le32(wr->remote_qkey);
-	out->source_udp_port = cpu_to_le16(rdma_get_udp_sport(ah->attr.grh.flow_label, qp->qpn,
+	out->source_udp_port = cpu_to_le16(rdma_get_udp_sport(le32_to_cpu(ah->datagram.flow_label), qp->qpn,
 							      wr->remote_qpn));
 	if (qp->ibqp.qp_type != IB_QPT_GSI)
 		return 0;
