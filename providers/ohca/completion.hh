@@ -99,6 +99,15 @@ consteval FlagsTable make_flags_table()
 
 inline constexpr FlagsTable kFlags = make_flags_table();
 
+// RoCE carries no service level.  For datagrams the field tells, as ConnectX does and UCX relies on,
+// what the packet was: bit 3 a UDP header, bits 2:0 the network header, 1 IPv6 or 2 IPv4.
+constexpr std::uint8_t wc_sl(std::uint8_t network_header)
+{
+	static_assert(OHCA_NETWORK_HEADER_NONE == 0 && OHCA_NETWORK_HEADER_IPV4 == 1 && OHCA_NETWORK_HEADER_IPV6 == 2);
+	constexpr std::uint32_t kByHeader = 0x09'0a'00;
+	return static_cast<std::uint8_t>(kByHeader >> (8 * (network_header & 3)));
+}
+
 constexpr unsigned int wc_flags(std::uint8_t flags)
 {
 	return kFlags.values[flags % kFlagsCount];

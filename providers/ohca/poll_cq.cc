@@ -25,7 +25,7 @@ namespace {
 	wc.slid = 0;
 	// sl, and 0 to dlid_path_bits behind it: one store.
 	static_assert(offsetof(ibv_wc, dlid_path_bits) == offsetof(ibv_wc, sl) + 1);
-	const std::uint16_t sl = cqe.service_level;
+	const std::uint16_t sl = wc_sl(cqe.network_header);
 	std::memcpy(&wc.sl, &sl, sizeof(sl));
 }
 

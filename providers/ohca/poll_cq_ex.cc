@@ -124,7 +124,7 @@ std::uint32_t read_slid(ibv_cq_ex *)
 
 std::uint8_t read_sl(ibv_cq_ex *cq)
 {
-	return current(cq).service_level;
+	return wc_sl(current(cq).network_header);
 }
 
 std::uint8_t read_dlid_path_bits(ibv_cq_ex *)

@@ -190,13 +190,13 @@ TEST_F(DatagramTest, ReceivedDatagram)
 	CqWriter device(cq_);
 	device.write({.qpn = qp_->qp_num, .wqe_index = 0, .opcode = OHCA_WR_SEND_IMM,
 		      .flags = OHCA_CQE_RECEIVE | OHCA_CQE_WITH_GRH | OHCA_CQE_WITH_IMM, .byte_length = 48, .immediate = 6,
-		      .src_qp = 0x77, .service_level = 3});
+		      .src_qp = 0x77, .network_header = OHCA_NETWORK_HEADER_IPV4});
 	ibv_wc wc;
 	ASSERT_EQ(ohca_poll_cq(cq_, 1, &wc), 1);
 	EXPECT_EQ(wc.wr_id, 44u);
 	EXPECT_EQ(wc.wc_flags, unsigned{IBV_WC_GRH | IBV_WC_WITH_IMM});
 	EXPECT_EQ(wc.src_qp, 0x77u);
-	EXPECT_EQ(wc.sl, 3);
+	EXPECT_EQ(wc.sl, 0xa);
 	EXPECT_EQ(wc.slid, 0);
 	EXPECT_EQ(wc.byte_len, 48u);
 }

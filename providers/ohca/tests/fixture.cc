@@ -34,7 +34,7 @@ void CqWriter::write(const CqeFields &fields)
 	cqe.flags = fields.flags;
 	cqe.vendor_error = fields.vendor_error;
 	cqe.srqn = fields.srqn;
-	cqe.service_level = fields.service_level;
+	cqe.network_header = fields.network_header;
 	store_release(cqe.owner, phase_of(producer_, cq_->depth));
 	++producer_;
 }

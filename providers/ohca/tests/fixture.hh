@@ -57,7 +57,7 @@ struct CqeFields {
 	std::uint32_t vendor_error = 0;
 	std::uint64_t timestamp_ns = 0;
 	std::uint32_t srqn = 0;
-	std::uint8_t service_level = 0;
+	std::uint8_t network_header = OHCA_NETWORK_HEADER_NONE;
 };
 
 // The device's side of one CQ.
