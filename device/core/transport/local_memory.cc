@@ -2,8 +2,8 @@
 //
 #include "core/transport/local_memory.hh"
 
+#include <algorithm>
 #include <endian.h>
-
 #include <memory>
 
 namespace ohca::core {
@@ -16,10 +16,10 @@ uint32_t check_sges(Function &function, uint32_t pd, std::span<const ohca_sge> s
 	count = 0;
 	for (const ohca_sge &sge : sges) {
 		const uint64_t address = le64toh(sge.address);
-		const uint32_t length = le32toh(sge.length);
-
 		if (covered >= needed)
 			break;
+		const auto length = static_cast<uint32_t>(std::min<uint64_t>(le32toh(sge.length), needed - covered));
+
 		if (length == 0)
 			continue;
 		const KeyCheck check =

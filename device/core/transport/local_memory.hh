@@ -18,8 +18,9 @@ union RangeBuffer {
 };
 static_assert(kSendSgeMax >= kReceiveSgeMax);
 
-// Checks elements until `needed` bytes are covered, each with `access` (0: read); elements
-// behind them are not looked at, as on an HCA that translates when it places data. Empty
+// Checks the first `needed` bytes of the list with `access` (0: read); what is behind them is
+// not looked at, as on an HCA that translates when it places data: perftest posts receives
+// that reach beyond their region, and only the message counts. Empty
 // elements need no key (IBTA 10.6.3). `count` gets the number of ranges;
 // `ranges` may be null.
 // Returns OHCA_VENDOR_ERROR_NONE or why an element was refused.
