@@ -286,10 +286,10 @@ TEST_F(KeyOperations, RefusesBinds)
 		EXPECT_EQ(mkey(key).window_count, 0u);
 	};
 	refused(range(region(OHCA_ACCESS_LOCAL_WRITE), buffer, 1), OHCA_VENDOR_ERROR_KEY_ACCESS);
-	for (uint32_t access : {OHCA_ACCESS_REMOTE_WRITE, OHCA_ACCESS_REMOTE_ATOMIC})
-		refused(range(region(OHCA_ACCESS_WINDOW_BIND), buffer, 1, access), OHCA_VENDOR_ERROR_KEY_ACCESS);
-	for (uint32_t access : {OHCA_ACCESS_LOCAL_WRITE, OHCA_ACCESS_WINDOW_BIND, OHCA_ACCESS_FLUSH_PERSISTENT, 0x40})
-		refused(range(key, buffer, 1, access), OHCA_VENDOR_ERROR_KEY_ACCESS);
+	for (int access : {OHCA_ACCESS_REMOTE_WRITE, OHCA_ACCESS_REMOTE_ATOMIC})
+		refused(range(region(OHCA_ACCESS_WINDOW_BIND), buffer, 1, static_cast<uint32_t>(access)), OHCA_VENDOR_ERROR_KEY_ACCESS);
+	for (int access : {OHCA_ACCESS_LOCAL_WRITE, OHCA_ACCESS_WINDOW_BIND, OHCA_ACCESS_FLUSH_PERSISTENT, 0x40})
+		refused(range(key, buffer, 1, static_cast<uint32_t>(access)), OHCA_VENDOR_ERROR_KEY_ACCESS);
 	refused(range(key, buffer - 1, 2), OHCA_VENDOR_ERROR_KEY_RANGE);
 	refused(range(key, buffer, 0x4001), OHCA_VENDOR_ERROR_KEY_RANGE);
 	refused(range(key, buffer + 0x3fff, ~uint64_t{0}), OHCA_VENDOR_ERROR_KEY_RANGE);

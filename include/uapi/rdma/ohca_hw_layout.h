@@ -3,8 +3,6 @@
  * Size and place of every field of the contract.  Device, provider and driver
  * each compile this once, so that no compiler's or language's idea of the layout
  * differs from the numbers.  A change here is a change of the contract.
- *
- * Whoever includes it has static_assert() and offsetof().
  */
 #ifndef OHCA_HW_LAYOUT_H
 #define OHCA_HW_LAYOUT_H
@@ -12,11 +10,18 @@
 #include <rdma/ohca-abi.h>
 #include <rdma/ohca_hw.h>
 
+/* The compiler's own, so that no library's header is needed. */
+#ifdef __cplusplus
+#define OHCA_LAYOUT_ASSERT(condition, name) static_assert(condition, name)
+#else
+#define OHCA_LAYOUT_ASSERT(condition, name) _Static_assert(condition, name)
+#endif
+
 #define OHCA_LAYOUT_SIZE(type, bytes) \
-	static_assert(sizeof(struct type) == (bytes), "size of " #type)
+	OHCA_LAYOUT_ASSERT(sizeof(struct type) == (bytes), "size of " #type)
 #define OHCA_LAYOUT_FIELD(type, field, offset, bytes) \
-	static_assert(offsetof(struct type, field) == (offset) && \
-		      sizeof(((struct type *)0)->field) == (bytes), #type "." #field)
+	OHCA_LAYOUT_ASSERT(__builtin_offsetof(struct type, field) == (offset) && \
+			   sizeof(((struct type *)0)->field) == (bytes), #type "." #field)
 
 /* ohca_hw_io.h */
 
@@ -468,6 +473,7 @@ OHCA_LAYOUT_FIELD(ohca_create_qp_resp, uar_slot, 4, 4);
 OHCA_LAYOUT_FIELD(ohca_create_qp_resp, comp_mask, 8, 4);
 OHCA_LAYOUT_FIELD(ohca_create_qp_resp, reserved_60, 12, 4);
 
+#undef OHCA_LAYOUT_ASSERT
 #undef OHCA_LAYOUT_SIZE
 #undef OHCA_LAYOUT_FIELD
 
