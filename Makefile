@@ -10,6 +10,7 @@ vm := tools/testing/vm
 help:
 	@echo 'make demo       boot a VM with an ohca HCA, run the verbs tools, compare with rxe'
 	@echo 'make check      build everything, run every test'
+	@echo 'make check-long  what takes too long for every change: debug kernel, repetitions'
 	@echo 'make bench      measure against rxe: tables and a plot in build/bench'
 	@echo 'make build      userspace and driver, in build/'
 	@echo 'make modules    the driver only (KDIR=... for a kernel build directory)'
@@ -19,11 +20,13 @@ help:
 	@echo ''
 	@echo '$(vm)/run -- COMMAND runs a command in a VM, $(vm)/shell gives a shell in one.'
 
-.PHONY: demo check bench build modules test-unit test-vm clean
+.PHONY: demo check check-long bench build modules test-unit test-vm clean
 demo:
 	@tools/testing/demo/run
 check:
 	@tools/testing/check
+check-long:
+	@tools/testing/check --long
 bench:
 	@tools/testing/bench/run
 build:

@@ -27,7 +27,7 @@ def listening(port):
 def cm_listening(port):
     """rdma_cm listens in ib_core, not in /proc/net."""
     shown = json.loads(run("rdma", "-j", "resource", "show", "cm_id") or "[]")
-    return any(entry.get("state") == "LISTEN" and str(entry.get("src-port")) == str(port) for entry in shown)
+    return any(entry.get("state") == "LISTEN" and entry.get("src-addr", "").endswith(f":{port}") for entry in shown)
 
 
 class Pair:
