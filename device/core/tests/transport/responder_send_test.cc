@@ -149,6 +149,18 @@ TEST_F(ResponderSend, BufferWithoutLocalWrite)
 	expect_receive(1, OHCA_CQE_STATUS_LOCAL_PROTECTION);
 }
 
+TEST_F(ResponderSend, OnlyWhatTheMessageFillsMustBeInTheRegion)
+{
+	const uint32_t small = host.create_key(pd, memory, 128, OHCA_ACCESS_LOCAL_WRITE);
+	for (uint32_t tag : {1u, 2u})
+		host.post_receive(*qp, tag, {{memory + 28, 200, small}});
+	send(0, incoming_send(kRqPsn, 100), pattern(100, 1));
+	expect_receive(1);
+	send(1, incoming_send(kRqPsn + 1, 101), pattern(101, 1));
+	expect_receive(2, OHCA_CQE_STATUS_LOCAL_PROTECTION);
+	EXPECT_EQ(completion.vendor_error, uint32_t{OHCA_VENDOR_ERROR_KEY_RANGE});
+}
+
 TEST_F(ResponderSend, UnusedElementsAreNotChecked)
 {
 	host.post_receive(*qp, 1, {{memory, 100, key}, {memory, 100, 0xdead}});
