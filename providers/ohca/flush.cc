@@ -11,17 +11,20 @@ void CompletionQueue::attach(WorkQueue &queue)
 {
 	LockGuard guard(lock);
 	queue.next_of_cq = attached;
+	queue.link_of_cq = &attached;
+	if (attached)
+		attached->link_of_cq = &queue.next_of_cq;
 	attached = &queue;
 }
 
 void CompletionQueue::detach(WorkQueue &queue)
 {
 	LockGuard guard(lock);
-	for (WorkQueue **link = &attached; *link; link = &(*link)->next_of_cq) {
-		if (*link == &queue) {
-			*link = queue.next_of_cq;
-			break;
-		}
+	if (queue.link_of_cq) {
+		*queue.link_of_cq = queue.next_of_cq;
+		if (queue.next_of_cq)
+			queue.next_of_cq->link_of_cq = queue.link_of_cq;
+		queue.link_of_cq = nullptr;
 	}
 	// The number may soon be another queue pair's.
 	if (last_qpn == queue.qpn) {

@@ -38,6 +38,8 @@ struct WorkQueue {
 	std::uint32_t qpn;
 	std::uint32_t depth;	// 0: the queue pair has no such queue
 	bool is_receive;
+	// What points to this one in the CQ's list; null: in none.  Programs destroy many in any order.
+	WorkQueue **link_of_cq;
 
 	// The posting thread may use a slot (and its wr_id) after the polling thread is
 	// done with it: acquire pairs with retire().
