@@ -131,7 +131,7 @@ struct ohca_dev *ohca_alloc(struct device *parent)
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
-	xa_init(&dev->uars);
+	xa_init_flags(&dev->uars, XA_FLAGS_LOCK_IRQ);
 	atomic_set(&dev->next_consumer_key, 0);
 	ohca_health_init(dev);
 	ohca_port_init(dev);

@@ -44,7 +44,7 @@ int ohca_create_uar(struct ohca_dev *dev, u32 *index)
 	}
 	uar = &dev->bus.uars[*index];
 	WRITE_ONCE(uar->device_state, cpu_to_le32(OHCA_UAR_DEVICE_RUNNING));
-	ret = xa_insert(&dev->uars, *index, uar, GFP_KERNEL);
+	ret = xa_insert_irq(&dev->uars, *index, uar, GFP_KERNEL);
 	if (ret == -EBUSY) {
 		dev_err_ratelimited(ohca_device(dev), "device handed out UAR %u twice\n", *index);
 		return -EIO;
@@ -58,7 +58,7 @@ int ohca_create_uar(struct ohca_dev *dev, u32 *index)
 
 void ohca_destroy_uar(struct ohca_dev *dev, u32 index)
 {
-	xa_erase(&dev->uars, index);
+	xa_erase_irq(&dev->uars, index);
 	ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_UAR, index);
 }
 
@@ -66,13 +66,13 @@ void ohca_destroy_uar(struct ohca_dev *dev, u32 index)
 void ohca_mark_uars_failed(struct ohca_dev *dev)
 {
 	struct ohca_uar *uar;
-	unsigned long index;
+	unsigned long index, flags;
 
 	WRITE_ONCE(dev->bus.uars[0].device_state, cpu_to_le32(OHCA_UAR_DEVICE_FAILED));
-	xa_lock(&dev->uars);
+	xa_lock_irqsave(&dev->uars, flags);
 	xa_for_each(&dev->uars, index, uar)
 		WRITE_ONCE(uar->device_state, cpu_to_le32(OHCA_UAR_DEVICE_FAILED));
-	xa_unlock(&dev->uars);
+	xa_unlock_irqrestore(&dev->uars, flags);
 }
 
 struct ohca_mmap_entry *ohca_mmap_uar(struct ohca_ucontext *ucontext, u32 index)
