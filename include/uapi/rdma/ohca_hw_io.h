@@ -291,7 +291,7 @@ struct ohca_cqe {
 #define OHCA_VLAN_NONE			0xffff
 #define OHCA_GRH_SIZE			40
 #define OHCA_NETWORK_HEADER_NONE	0	/* not a datagram */
-#define OHCA_NETWORK_HEADER_IPV4	1	/* GRH: 20 undefined bytes, then the IPv4 header (RoCEv2 annex, A17.4.5.1) */
+#define OHCA_NETWORK_HEADER_IPV4	1	/* 20 undefined bytes, then the header (RoCEv2 annex, A17.4.5.1) */
 #define OHCA_NETWORK_HEADER_IPV6	2
 
 /* ohca_cqe.status; the same set, in the same sense, as enum ib_wc_status. */

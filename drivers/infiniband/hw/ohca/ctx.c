@@ -94,11 +94,12 @@ int ohca_query_ucontext(struct ib_ucontext *ibucontext, struct uverbs_attr_bundl
 					     sizeof(resp));
 }
 
-ADD_UVERBS_ATTRIBUTES_SIMPLE(
-	ohca_query_context, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT,
-	UVERBS_ATTR_PTR_OUT(OHCA_ATTR_QUERY_CONTEXT_RESPONSE,
-			    UVERBS_ATTR_STRUCT(struct ohca_alloc_ucontext_resp, reserved_178),
-			    UA_MANDATORY));
+ADD_UVERBS_ATTRIBUTES_SIMPLE(ohca_query_context, UVERBS_OBJECT_DEVICE,
+			     UVERBS_METHOD_QUERY_CONTEXT,
+			     UVERBS_ATTR_PTR_OUT(OHCA_ATTR_QUERY_CONTEXT_RESPONSE,
+						 UVERBS_ATTR_STRUCT(struct ohca_alloc_ucontext_resp,
+								    reserved_178),
+						 UA_MANDATORY));
 
 const struct uapi_definition ohca_context_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &ohca_query_context),

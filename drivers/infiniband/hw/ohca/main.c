@@ -136,7 +136,7 @@ struct ohca_dev *ohca_alloc(struct device *parent)
 	ohca_health_init(dev);
 	ohca_port_init(dev);
 	ohca_counters_init(dev);
-	mutex_init(&dev->pma.lock);
+	spin_lock_init(&dev->pma.lock);
 	return dev;
 }
 

@@ -142,7 +142,7 @@ enum ohca_pma_set {
 
 /* Performance management: what the counters were when they were set. */
 struct ohca_pma {
-	struct mutex lock;
+	spinlock_t lock;		/* base; MADs are answered without sleeping */
 	u64 base[OHCA_PMA_SET_COUNT][OHCA_PMA_COUNT];
 };
 

@@ -36,13 +36,14 @@ static void ohca_pma_read(struct ohca_dev *dev, u64 *out)
 static void ohca_pma_get(struct ohca_dev *dev, enum ohca_pma_set set, u64 *out)
 {
 	struct ohca_pma *pma = &dev->pma;
+	unsigned long flags;
 	int i;
 
 	ohca_pma_read(dev, out);
-	mutex_lock(&pma->lock);
+	spin_lock_irqsave(&pma->lock, flags);
 	for (i = 0; i < OHCA_PMA_COUNT; i++)
 		out[i] -= pma->base[set][i];
-	mutex_unlock(&pma->lock);
+	spin_unlock_irqrestore(&pma->lock, flags);
 }
 
 /* From now on the counters of @mask count on from @values. */
@@ -51,14 +52,15 @@ static void ohca_pma_put(struct ohca_dev *dev, enum ohca_pma_set set, u32 mask,
 {
 	struct ohca_pma *pma = &dev->pma;
 	u64 now[OHCA_PMA_COUNT];
+	unsigned long flags;
 	int i;
 
 	ohca_pma_read(dev, now);
-	mutex_lock(&pma->lock);
+	spin_lock_irqsave(&pma->lock, flags);
 	for (i = 0; i < OHCA_PMA_COUNT; i++)
 		if (mask & BIT(i))
 			pma->base[set][i] = now[i] - values[i];
-	mutex_unlock(&pma->lock);
+	spin_unlock_irqrestore(&pma->lock, flags);
 }
 
 static void ohca_pma_class_port_info(struct ib_class_port_info *info)

@@ -162,6 +162,7 @@ static int ohca_set_datagram(const struct ohca_qp *qp, struct ohca_wqe_datagram 
 			     const struct ib_ud_wr *wr)
 {
 	const struct ohca_ah *ah;
+	u32 flow_label;
 
 	if (!wr->ah || wr->remote_qpn & ~OHCA_QPN_MULTICAST)
 		return -EINVAL;
@@ -169,7 +170,8 @@ static int ohca_set_datagram(const struct ohca_qp *qp, struct ohca_wqe_datagram 
 	*out = ah->datagram;
 	out->remote_qpn = cpu_to_le32(wr->remote_qpn);
 	out->remote_qkey = cpu_to_le32(wr->remote_qkey);
-	out->source_udp_port = cpu_to_le16(rdma_get_udp_sport(le32_to_cpu(ah->datagram.flow_label), qp->qpn,
+	flow_label = le32_to_cpu(ah->datagram.flow_label);
+	out->source_udp_port = cpu_to_le16(rdma_get_udp_sport(flow_label, qp->qpn,
 							      wr->remote_qpn));
 	if (qp->ibqp.qp_type != IB_QPT_GSI)
 		return 0;
