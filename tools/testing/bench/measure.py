@@ -122,7 +122,7 @@ def main():
     run("rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "eth0")
     results = {}
     measure_perftest(results, 1 if quick else 3)
-    measure_many_qps(results, 1000, 2 if quick else 4)
+    measure_many_qps(results, 1000, 2 if quick else 8)
     measure_idle_qps(results, 10000 if quick else 100000)
     measure_instructions(results)
     with open(output, "w", encoding="ascii") as f:
