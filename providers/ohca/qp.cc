@@ -304,9 +304,10 @@ int ohca_destroy_qp(ibv_qp *ibv_qp)
 		return error;
 	reset_queues(qp);
 	withdraw(qp, Context::of(ibv_qp->context));
-	qp.buffer.release();
-	if (qp.domain)
-		qp.domain->release();
+	// The domain's allocator takes the buffer back, so the domain goes last.
+	ProtectionDomain *domain = qp.domain;
 	free_queue_pair(&qp);
+	if (domain)
+		domain->release();
 	return 0;
 }
