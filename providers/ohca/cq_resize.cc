@@ -29,7 +29,7 @@ int move_to(CompletionQueue &cq, Buffer &fresh, std::uint32_t depth)
 	record->arm = cq.arm;
 	auto *ring = reinterpret_cast<ohca_cqe *>(fresh.data() + OHCA_CQ_RING_OFFSET);
 	mark_unwritten(ring, cq.consumer, depth);
-	ohca_resize_cq_req request{};
+	ohca_create_cq_req request{};
 	request.buffer_address = reinterpret_cast<std::uintptr_t>(fresh.data());
 	request.buffer_length = fresh.size();
 	request.log_depth = log2_ceil(depth);

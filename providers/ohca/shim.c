@@ -71,7 +71,7 @@ struct query_device_answer {
 
 struct resize_cq_command {
 	struct ibv_resize_cq core;
-	struct ohca_resize_cq_req driver;
+	struct ohca_create_cq_req driver;
 };
 
 struct modify_srq_command {
@@ -110,7 +110,7 @@ int ohca_shim_create_cq(struct ibv_context *context, const struct ibv_cq_init_at
 	return error;
 }
 
-int ohca_shim_resize_cq(struct ibv_cq *cq, int cqe, const struct ohca_resize_cq_req *request)
+int ohca_shim_resize_cq(struct ibv_cq *cq, int cqe, const struct ohca_create_cq_req *request)
 {
 	struct resize_cq_command command = { .driver = *request };
 	struct ib_uverbs_resize_cq_resp answer = {};

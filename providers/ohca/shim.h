@@ -49,7 +49,7 @@ int ohca_shim_destroy_pd(struct ibv_pd *pd);
 int ohca_shim_create_cq(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr,
 			struct ohca_verbs_cq *cq, const struct ohca_create_cq_req *request,
 			struct ohca_create_cq_resp *response);
-int ohca_shim_resize_cq(struct ibv_cq *cq, int cqe, const struct ohca_resize_cq_req *request);
+int ohca_shim_resize_cq(struct ibv_cq *cq, int cqe, const struct ohca_create_cq_req *request);
 int ohca_shim_destroy_cq(struct ibv_cq *cq);
 int ohca_shim_create_srq(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr,
 			 struct ohca_verbs_srq *srq, const struct ohca_create_srq_req *request,

@@ -56,7 +56,10 @@ struct ohca_alloc_pd_resp {
 	__u32 reserved_20;
 };
 
-/* The CQ buffer (ohca_hw_io.h) is the application's memory; the driver pins it. */
+/*
+ * The CQ buffer (ohca_hw_io.h) is the application's memory; the driver pins it.  Also of
+ * resize_cq: the new buffer; the library holds its CQ lock meanwhile (RESIZE_CQ).
+ */
 struct ohca_create_cq_req {
 	__aligned_u64 buffer_address;	/* page aligned */
 	__aligned_u64 buffer_length;	/* bytes */
@@ -68,15 +71,6 @@ struct ohca_create_cq_req {
 struct ohca_create_cq_resp {
 	__u32 cqn;
 	__u32 comp_mask;
-};
-
-/* resize_cq: the new buffer; the library holds its CQ lock meanwhile (RESIZE_CQ). */
-struct ohca_resize_cq_req {
-	__aligned_u64 buffer_address;	/* page aligned */
-	__aligned_u64 buffer_length;
-	__u32 comp_mask;
-	__u8  log_depth;
-	__u8  reserved_a8[3];
 };
 
 /* The SRQ buffer (ohca_hw_io.h). Also of modify_srq with IB_SRQ_MAX_WR (RESIZE_SRQ). */

@@ -427,13 +427,6 @@ OHCA_LAYOUT_SIZE(ohca_create_cq_resp, 8);
 OHCA_LAYOUT_FIELD(ohca_create_cq_resp, cqn, 0, 4);
 OHCA_LAYOUT_FIELD(ohca_create_cq_resp, comp_mask, 4, 4);
 
-OHCA_LAYOUT_SIZE(ohca_resize_cq_req, 24);
-OHCA_LAYOUT_FIELD(ohca_resize_cq_req, buffer_address, 0, 8);
-OHCA_LAYOUT_FIELD(ohca_resize_cq_req, buffer_length, 8, 8);
-OHCA_LAYOUT_FIELD(ohca_resize_cq_req, comp_mask, 16, 4);
-OHCA_LAYOUT_FIELD(ohca_resize_cq_req, log_depth, 20, 1);
-OHCA_LAYOUT_FIELD(ohca_resize_cq_req, reserved_a8, 21, 3);
-
 OHCA_LAYOUT_SIZE(ohca_create_srq_req, 32);
 OHCA_LAYOUT_FIELD(ohca_create_srq_req, buffer_address, 0, 8);
 OHCA_LAYOUT_FIELD(ohca_create_srq_req, buffer_length, 8, 8);

@@ -273,7 +273,7 @@ int ohca_shim_query_device(ibv_context *, const ibv_query_device_ex_input *, ibv
 	return 0;
 }
 
-int ohca_shim_resize_cq(ibv_cq *, int, const ohca_resize_cq_req *request)
+int ohca_shim_resize_cq(ibv_cq *, int, const ohca_create_cq_req *request)
 {
 	if (int error = ohca::test::take_error())
 		return error;

@@ -32,7 +32,7 @@ struct FakeKernel {
 	int pds = 0, cqs = 0, qps = 0, srqs = 0, ahs = 0, uars = 0;
 	int device_queries = 0;
 	ohca_query_device_resp clocks{};
-	ohca_resize_cq_req resize_cq_request{};
+	ohca_create_cq_req resize_cq_request{};
 	std::uint32_t next_srqn = 0x21;
 	ohca_create_srq_req srq_request{};
 	ibv_srq_init_attr_ex srq_attr{};

@@ -81,15 +81,27 @@ static int ohca_cq_pin_user(struct ohca_dev *dev, struct ohca_cq *cq,
 	return ret;
 }
 
-/* A buffer as the application describes it. */
-int ohca_cq_check_buffer(struct ohca_dev *dev, u64 address, u64 length, u8 log_depth, u32 cqe)
+/* A buffer for @cqe entries as the application describes it, read and checked. */
+int ohca_cq_user_request(struct ohca_dev *dev, struct ib_udata *udata, u32 cqe,
+			 struct ohca_create_cq_req *req)
 {
-	if (log_depth > dev->caps.log_max_cq_depth || 1U << log_depth < cqe) {
-		ibdev_dbg(&dev->ibdev, "2^%u CQEs for %u, at most 2^%u\n", log_depth, cqe,
+	int ret;
+
+	ret = ohca_udata_request(&dev->ibdev, udata, req,
+				 offsetof(struct ohca_create_cq_req, reserved_a8), sizeof(*req));
+	if (ret)
+		return ret;
+	if (req->comp_mask || memchr_inv(req->reserved_a8, 0, sizeof(req->reserved_a8))) {
+		ibdev_dbg(&dev->ibdev, "comp_mask or reserved field set\n");
+		return -EINVAL;
+	}
+	if (req->log_depth > dev->caps.log_max_cq_depth || 1U << req->log_depth < cqe) {
+		ibdev_dbg(&dev->ibdev, "2^%u CQEs for %u, at most 2^%u\n", req->log_depth, cqe,
 			  dev->caps.log_max_cq_depth);
 		return -EINVAL;
 	}
-	if (!PAGE_ALIGNED(address) || length < ohca_cq_size(log_depth)) {
+	if (!PAGE_ALIGNED(req->buffer_address) ||
+	    req->buffer_length < ohca_cq_size(req->log_depth)) {
 		ibdev_dbg(&dev->ibdev, "buffer not page aligned or too short\n");
 		return -EINVAL;
 	}
@@ -103,15 +115,7 @@ static int ohca_create_user_cq(struct ohca_dev *dev, struct ohca_cq *cq, u32 cqe
 	struct ohca_create_cq_req req;
 	int ret;
 
-	ret = ohca_udata_request(&dev->ibdev, udata, &req,
-				 offsetof(struct ohca_create_cq_req, reserved_a8), sizeof(req));
-	if (ret)
-		return ret;
-	if (req.comp_mask || memchr_inv(req.reserved_a8, 0, sizeof(req.reserved_a8))) {
-		ibdev_dbg(&dev->ibdev, "comp_mask or reserved field set\n");
-		return -EINVAL;
-	}
-	ret = ohca_cq_check_buffer(dev, req.buffer_address, req.buffer_length, req.log_depth, cqe);
+	ret = ohca_cq_user_request(dev, udata, cqe, &req);
 	if (ret)
 		return ret;
 	cq->log_depth = req.log_depth;

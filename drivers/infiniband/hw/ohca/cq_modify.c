@@ -38,7 +38,7 @@ static int ohca_check_resize(struct ohca_dev *dev, struct ohca_cq *cq, int cqe,
 
 /* The application neither polls nor arms meanwhile. */
 static int ohca_replace_buffer(struct ohca_dev *dev, struct ohca_cq *cq,
-			       const struct ohca_resize_cq_req *req)
+			       const struct ohca_create_cq_req *req)
 {
 	struct ohca_page_memory memory;
 	struct ohca_page_list pages;
@@ -66,21 +66,13 @@ int ohca_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
 	struct ohca_dev *dev = to_ohca_dev(ibcq->device);
 	struct ohca_cq *cq = to_ohca_cq(ibcq);
-	struct ohca_resize_cq_req req;
+	struct ohca_create_cq_req req;
 	int ret;
 
 	ret = ohca_check_resize(dev, cq, cqe, udata);
 	if (ret)
 		return ret;
-	ret = ohca_udata_request(&dev->ibdev, udata, &req,
-				 offsetof(struct ohca_resize_cq_req, reserved_a8), sizeof(req));
-	if (ret)
-		return ret;
-	if (req.comp_mask || memchr_inv(req.reserved_a8, 0, sizeof(req.reserved_a8))) {
-		ibdev_dbg(&dev->ibdev, "comp_mask or reserved field set\n");
-		return -EINVAL;
-	}
-	ret = ohca_cq_check_buffer(dev, req.buffer_address, req.buffer_length, req.log_depth, cqe);
+	ret = ohca_cq_user_request(dev, udata, cqe, &req);
 	if (ret)
 		return ret;
 	return ohca_replace_buffer(dev, cq, &req);

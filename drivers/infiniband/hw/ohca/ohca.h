@@ -503,7 +503,8 @@ int ohca_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 int ohca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 struct ohca_cq *ohca_get_cq(struct ohca_dev *dev, u32 cqn);
 void ohca_put_cq(struct ohca_cq *cq);
-int ohca_cq_check_buffer(struct ohca_dev *dev, u64 address, u64 length, u8 log_depth, u32 cqe);
+int ohca_cq_user_request(struct ohca_dev *dev, struct ib_udata *udata, u32 cqe,
+			 struct ohca_create_cq_req *req);
 
 /* queue_buffer.c */
 int ohca_buffer_alloc(struct ohca_dev *dev, struct ohca_buffer *buffer, size_t size);
