@@ -76,21 +76,24 @@ void transmit_acknowledge(QpContext &qp, Segment &segment)
 bool transmit_response(Function &function, QpContext &qp, const TransportLimits &limits,
 		       TransmitScratch &scratch, Segment &segment)
 {
-	if (qp.responder.resource_pending > 0) {
+	while (qp.responder.resource_pending > 0) {
 		ResponderResource &resource = first_pending_resource(function, qp);
 
 		if (resource.kind == OHCA_WR_READ) {
 			if (!transmit_read_response(function, qp, resource, limits.segment_payload_max, scratch,
 						    segment))
-				transmit_acknowledge(qp, segment); // the NAK
+				continue; // it is not pending any more
 		} else if (resource.kind == OHCA_WR_ATOMIC_WRITE || resource.kind == OHCA_WR_FLUSH) {
 			transmit_empty_response(qp, resource, segment);
 		} else {
 			transmit_atomic_acknowledge(qp, resource, segment);
 		}
-	} else {
-		transmit_acknowledge(qp, segment);
+		segment.msn = qp.responder.msn;
+		return true;
 	}
+	if (!qp.responder.ack_pending)
+		return false;
+	transmit_acknowledge(qp, segment);
 	segment.msn = qp.responder.msn;
 	return true;
 }

@@ -82,7 +82,8 @@ Delivery receive_atomic_write(Function &function, QpContext &qp, const Segment &
 void receive_flush(Function &function, QpContext &qp, const Segment &segment);
 void receive_duplicate_placement(Function &function, QpContext &qp, const Segment &segment);
 
-// responder_read.cc: the next segment of the data of `resource`. False: the request was refused.
+// responder_read.cc: the next segment of the data of `resource`. False: the key is not valid any more;
+// the request was refused, or its repetition dropped.
 bool transmit_read_response(Function &function, QpContext &qp, ResponderResource &resource,
 			    uint64_t payload_max, TransmitScratch &scratch, Segment &segment);
 void refuse_read_response(Function &function, QpContext &qp, uint32_t psn, const Refusal &refusal);
@@ -96,6 +97,7 @@ inline bool response_pending(const QpContext &qp)
 {
 	return qp.responder.ack_pending != 0 || qp.responder.resource_pending != 0;
 }
+// False: there was nothing to transmit after all.
 bool transmit_response(Function &function, QpContext &qp, const TransportLimits &limits,
 		       TransmitScratch &scratch, Segment &segment);
 

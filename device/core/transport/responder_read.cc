@@ -91,6 +91,11 @@ bool transmit_read_response(Function &function, QpContext &qp, ResponderResource
 		const KeyUser user = {pd_of_resource(function, qp, resource), qp.qpn};
 		const KeyCheck check = function.memory().check_key(
 			resource.rkey, user, resource.address + offset, length, OHCA_ACCESS_REMOTE_READ);
+		if (check.mkey == nullptr && resource.answered) {
+			// Who repeats a request whose key is gone has its answer; if not, its retries run out.
+			clear_pending(qp, resource);
+			return false;
+		}
 		if (check.mkey == nullptr) { // deregistered since the request
 			refuse_read_response(function, qp, resource.respond_psn,
 					     {kAethNakRemoteAccess, 0, check.vendor_error,

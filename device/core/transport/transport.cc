@@ -100,10 +100,8 @@ bool poll_transmit(Function &function, QpContext &qp, TimeNs now, const Transpor
 	if (is_unreliable(qp)) {
 		if (!transmit_unreliable(function, qp, limits, scratch, segment))
 			return false;
-	} else if (response_pending(qp)) {
-		if (!transmit_response(function, qp, limits, scratch, segment))
-			return false;
-	} else if (!transmit_request(function, qp, now, limits, scratch, segment)) {
+	} else if (!(response_pending(qp) && transmit_response(function, qp, limits, scratch, segment)) &&
+		   !transmit_request(function, qp, now, limits, scratch, segment)) {
 		return false;
 	}
 	segment.source_function = function.index();

@@ -152,6 +152,24 @@ TEST_F(ResponderRead, DuplicateOfAnotherRangeIsDropped)
 	EXPECT_EQ(int{qp->state}, OHCA_QP_STATE_RTS);
 }
 
+// OHCA-RC-D21: a late repetition must not end a connection whose requester has its answer, and
+// whose owner has taken the key back since.
+TEST_F(ResponderRead, DuplicateWhoseKeyIsGoneIsDropped)
+{
+	send(0, incoming_read(kRqPsn, 300));
+	expect(0, data(kRqPsn, true, false));
+	expect(0, data(kRqPsn + 1, false, true));
+	send(1, incoming_read(kRqPsn, 300));
+	expect(1, data(kRqPsn, true, false));
+	host.destroy_key(key);
+	expect_nothing(1);
+	send(2, incoming_read(kRqPsn, 300));
+	send(2, incoming_read(kRqPsn + 2, 0));
+	expect(2, data(kRqPsn + 2, true, true));
+	expect_nothing(2);
+	EXPECT_EQ(int{qp->state}, OHCA_QP_STATE_RTS);
+}
+
 TEST_F(ResponderRead, DuplicateWhileAnsweringGoesBack)
 {
 	send(0, incoming_read(kRqPsn, 600));
