@@ -15,6 +15,8 @@ using core::test::SendRequest;
 constexpr uint32_t kInlineMax = 480;   // bytes that fit into a slot of 512
 constexpr uint64_t kWordCount = 8;
 constexpr uint64_t kGapMax = 7;        // bytes between two elements
+constexpr uint32_t kLeaseUses = 5;
+constexpr double kLeaseShare = 0.7;    // of the requests that could use it
 
 uint64_t slot_size(const Options &options)
 {
@@ -35,6 +37,8 @@ Flow::Flow(const Options &options, Prng &prng, Verdict &verdict, const std::stri
 		 OHCA_ACCESS_LOCAL_WRITE | OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_ATOMIC),
 	  inbox_(*to.host, prng, to.pd, slot_size_ << options.log_rq_depth, OHCA_ACCESS_LOCAL_WRITE),
 	  target_shadow_(target_.length()), constant_shadow_(constant_.length()), words_shadow_(kWordCount),
+	  lease_(*to.host, prng, to.pd, target_,
+		 OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ | OHCA_ACCESS_FLUSH_GLOBAL),
 	  oracle_(verdict, name, staging_, inbox_)
 {
 	prng.fill(target_shadow_);
@@ -45,16 +49,16 @@ Flow::Flow(const Options &options, Prng &prng, Verdict &verdict, const std::stri
 	constant_.write(0, constant_shadow_);
 	words_.write(0, std::as_bytes(std::span(words_shadow_)));
 	receive_times_.assign(size_t{1} << options.log_rq_depth, 0);
-	target_key_ = options.windows ? bind_window(target_, OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ |
-								     OHCA_ACCESS_FLUSH_GLOBAL)
+	target_key_ = options.windows ? bind_window(*to.qp, target_, OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ |
+									      OHCA_ACCESS_FLUSH_GLOBAL)
 				      : target_.key();
-	constant_key_ = options.windows ? bind_window(constant_, OHCA_ACCESS_REMOTE_READ) : constant_.key();
+	constant_key_ = options.windows ? bind_window(*to.qp, constant_, OHCA_ACCESS_REMOTE_READ) : constant_.key();
 	fast_key_ = from.host->create_free_key(from.pd, OHCA_MKEY_TYPE_FAST_REGION,
 					       static_cast<uint32_t>(staging_.page_count()));
 }
 
 // Which the peer does without a work request here: the oracle has to know when it is done.
-uint32_t Flow::bind_window(const Region &region, uint32_t access)
+uint32_t Flow::bind_window(core::QpContext &qp, const Region &region, uint32_t access)
 {
 	const uint32_t key = to_.host->create_free_key(to_.pd, OHCA_MKEY_TYPE_WINDOW_2B) |
 			     static_cast<uint32_t>(prng_.below(256));
@@ -64,9 +68,105 @@ uint32_t Flow::bind_window(const Region &region, uint32_t access)
 	body.length = region.length();
 	body.lkey = region.key();
 	body.access = access;
-	if (core::bind_window(to_.host->function(), *to_.qp, key, body) != OHCA_VENDOR_ERROR_NONE)
+	if (core::bind_window(to_.host->function(), qp, key, body) != OHCA_VENDOR_ERROR_NONE)
 		core::test::host_panic("window");
 	return key;
+}
+
+// At the target region, with the lease or without.
+void Flow::aim(SendRequest &request, uint32_t index, uint64_t offset)
+{
+	if (lease_.granted() && lease_.uses() < kLeaseUses && prng_.chance(kLeaseShare)) {
+		request.rkey = lease_.key();
+		request.remote_address = lease_.address() + offset;
+		lease_.used(index, request.opcode == OHCA_WR_READ || request.opcode == OHCA_WR_FLUSH);
+		return;
+	}
+	request.rkey = target_key_;
+	request.remote_address = target_.address() + offset;
+}
+
+// The key of a SEND_INV: the lease's, unless a READ that uses it may still be repeated.
+void Flow::invalidate_at_peer(SendRequest &request, uint32_t index)
+{
+	if (lease_.granted() && (!lease_.last_read() || oracle_.send_over(*lease_.last_read()))) {
+		request.invalidate_key = lease_.key();
+		lease_.withdrawing();
+		withdrawal_ = index;
+		return;
+	}
+	request.invalidate_key = bind_window(*to_.qp, target_, OHCA_ACCESS_REMOTE_READ);
+}
+
+void Flow::care_for_lease()
+{
+	if (withdrawal_ && oracle_.send_over(*withdrawal_)) {
+		withdrawal_.reset();
+		lease_.withdrawn();
+	}
+	if (lease_.free() && prng_.chance(options_.leases))
+		lease_.ask();
+	else if (lease_.granted() && lease_.uses() == kLeaseUses && oracle_.send_over(*lease_.last_use()))
+		lease_.give_back();
+}
+
+// What the other direction asks for: one request at a time.
+bool Flow::post_grant()
+{
+	if (grant_ || stopped_ || oracle_.sends_outstanding() >= 1u << options_.log_sq_depth)
+		return false;
+	std::optional<SendRequest> request = back_->lease_.due();
+	if (!request)
+		return false;
+	grant_ = from_.host->posted_sends(*from_.qp);
+	post_local(std::move(*request), OHCA_WQE_SIGNALED);
+	return true;
+}
+
+// A window that covers the memory and permits everything, but belongs to another queue pair.
+uint32_t Flow::foreign_window()
+{
+	core::test::QpOptions options;
+
+	options.pd = to_.pd;
+	options.log_sq_depth = options.log_rq_depth = 0;
+	return bind_window(to_.host->create_qp(options), target_, OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ);
+}
+
+// One of the many ways in which a key is not valid for a request.
+void Flow::misaim(SendRequest &request, PostedSend &send)
+{
+	const bool atomic = request.opcode != OHCA_WR_READ && request.opcode != OHCA_WR_WRITE &&
+			    request.opcode != OHCA_WR_WRITE_IMM;
+
+	send.refused = true;
+	switch (prng_.below(5)) {
+	case 0:
+		if (lease_.stale_key()) {
+			request.rkey = lease_.stale_key();
+			request.remote_address = prng_.chance(0.5) ? 0 : target_.address();
+			return;
+		}
+		break;
+	case 1:
+		request.rkey = foreign_window();
+		request.remote_address = target_.address();
+		return;
+	case 2: // no right: what is only read is written, what is only changed atomically is read
+		request.rkey = request.opcode == OHCA_WR_READ ? words_.key() : constant_.key();
+		request.remote_address = request.opcode == OHCA_WR_READ ? words_.address() : constant_.address() & ~7ull;
+		return;
+	case 3:
+		if (!atomic) {
+			request.rkey = target_key_;
+			request.remote_address = target_.address() + target_.length() - send.length + 1;
+			return;
+		}
+		break;
+	default:
+		break;
+	}
+	request.rkey ^= 0x55;
 }
 
 // Cuts `length` bytes into at most count_max pieces with gaps, some of them empty.
@@ -149,7 +249,7 @@ void Flow::plan_send(SendRequest &request, PostedSend &send)
 	if (request.opcode == OHCA_WR_SEND_IMM)
 		request.immediate_be = static_cast<uint32_t>(prng_.next());
 	if (request.opcode == OHCA_WR_SEND_INV)
-		request.invalidate_key = bind_window(target_, OHCA_ACCESS_REMOTE_READ);
+		invalidate_at_peer(request, send.index);
 	message.opcode = request.opcode;
 	message.solicited = (request.flags & OHCA_WQE_SOLICITED) != 0;
 	message.immediate_be = request.immediate_be | request.invalidate_key;
@@ -163,8 +263,7 @@ void Flow::plan_write(SendRequest &request, PostedSend &send)
 	draw_local(request, send, draw_length());
 	const uint64_t offset = prng_.below(target_.length() - send.length + 1);
 
-	request.remote_address = target_.address() + offset;
-	request.rkey = target_key_;
+	aim(request, send.index, offset);
 	std::ranges::copy(payload_, target_shadow_.begin() + static_cast<ptrdiff_t>(offset));
 	if (request.opcode != OHCA_WR_WRITE_IMM)
 		return;
@@ -186,7 +285,9 @@ void Flow::plan_read(SendRequest &request, PostedSend &send)
 	draw_local(request, send, draw_length());
 	const uint64_t offset = prng_.below(region.length() - send.length + 1);
 	request.remote_address = region.address() + offset;
-	request.rkey = written ? target_key_ : constant_key_;
+	request.rkey = constant_key_;
+	if (written)
+		aim(request, send.index, offset);
 	auto from = shadow.begin() + static_cast<ptrdiff_t>(offset);
 	for (const Piece &piece : pieces_) {
 		std::copy_n(from, piece.length, send.image.begin() + static_cast<ptrdiff_t>(piece.offset));
@@ -270,7 +371,7 @@ void Flow::plan_atomic_write(SendRequest &request, PostedSend &send)
 	std::memcpy(&words_shadow_[word], payload_.data(), 8);
 }
 
-void Flow::plan_flush(SendRequest &request, PostedSend &)
+void Flow::plan_flush(SendRequest &request, PostedSend &send)
 {
 	ohca_wqe_flush body{};
 
@@ -280,8 +381,7 @@ void Flow::plan_flush(SendRequest &request, PostedSend &)
 	else
 		body.length = static_cast<uint32_t>(prng_.below(target_.length() + 1));
 	request.carry(body);
-	request.remote_address = target_.address();
-	request.rkey = target_key_;
+	aim(request, send.index, 0);
 }
 
 void Flow::plan(SendRequest &request, PostedSend &send)
@@ -307,21 +407,39 @@ void Flow::plan(SendRequest &request, PostedSend &send)
 	}
 }
 
-// REG_MR and LOCAL_INV of the key that only the request between them uses.
-void Flow::post_local(uint8_t opcode, uint8_t flags)
+// A request that is carried out here: REG_MR, BIND_MW, LOCAL_INV.
+void Flow::post_local(SendRequest request, uint8_t flags)
 {
-	SendRequest request;
 	PostedSend send;
 
-	request.opcode = send.opcode = opcode;
 	request.flags = flags;
-	request.rkey = request.invalidate_key = fast_key_;
-	if (opcode == OHCA_WR_REG_MR)
-		request.carry(staging_.registration(OHCA_ACCESS_LOCAL_WRITE));
+	send.opcode = request.opcode;
 	send.index = from_.host->posted_sends(*from_.qp);
 	send.signaled = (flags & OHCA_WQE_SIGNALED) || options_.signal_all;
 	from_.host->post_send(*from_.qp, request);
 	oracle_.note_send(std::move(send));
+}
+
+// A key that only the request behind it uses.
+void Flow::register_staging()
+{
+	SendRequest request;
+
+	fast_key_ = (fast_key_ & ~0xffu) | ((fast_key_ + 1) & 0xff);
+	request.opcode = OHCA_WR_REG_MR;
+	request.rkey = fast_key_;
+	request.carry(staging_.registration(OHCA_ACCESS_LOCAL_WRITE));
+	post_local(std::move(request), 0);
+}
+
+// Fenced: not while the request's data may still be sent again or received.
+void Flow::invalidate_staging()
+{
+	SendRequest request;
+
+	request.opcode = OHCA_WR_LOCAL_INV;
+	request.invalidate_key = fast_key_;
+	post_local(std::move(request), OHCA_WQE_SIGNALED | OHCA_WQE_FENCE);
 }
 
 void Flow::draw_flags(SendRequest &request)
@@ -343,6 +461,8 @@ void Flow::draw_flags(SendRequest &request)
 bool Flow::post_request()
 {
 	const bool late = stopped_ && late_ > 0;
+	if (post_grant())
+		return true;
 	if (!late && (stopped_ || all_posted()))
 		return false;
 	if (oracle_.sends_outstanding() >= 1u << options_.log_sq_depth)
@@ -353,10 +473,10 @@ bool Flow::post_request()
 	const bool registered = !late && oracle_.sends_outstanding() + 3 <= 1u << options_.log_sq_depth &&
 				prng_.chance(options_.registration);
 
-	if (registered) {
-		fast_key_ = (fast_key_ & ~0xffu) | ((fast_key_ + 1) & 0xff);
-		post_local(OHCA_WR_REG_MR, 0);
-	}
+	if (!late)
+		care_for_lease();
+	if (registered)
+		register_staging();
 	request.opcode = send.opcode = draw_opcode();
 	send.index = from_.host->posted_sends(*from_.qp);
 	draw_flags(request);
@@ -368,7 +488,7 @@ bool Flow::post_request()
 		request.sges.clear();
 	}
 	if (break_remote_key_ && send.length > 0 && request.rkey != 0) {
-		request.rkey ^= 0x55;
+		misaim(request, send);
 		break_remote_key_ = false;
 	}
 	if (registered)
@@ -380,9 +500,8 @@ bool Flow::post_request()
 	late_ -= late;
 	from_.host->post_send(*from_.qp, request);
 	oracle_.note_send(std::move(send));
-	// Fenced: not while its data may still be sent again or received.
 	if (registered)
-		post_local(OHCA_WR_LOCAL_INV, OHCA_WQE_SIGNALED | OHCA_WQE_FENCE);
+		invalidate_staging();
 	return true;
 }
 
@@ -432,16 +551,21 @@ void Flow::post_late()
 void Flow::on_send(const ohca_cqe &cqe)
 {
 	oracle_.send_completed(cqe);
-	if (cqe.status != OHCA_CQE_STATUS_SUCCESS)
+	if (cqe.status != OHCA_CQE_STATUS_SUCCESS) {
 		stopped_ = true;
+	} else if (grant_ == cqe.wqe_index) {
+		grant_.reset();
+		back_->lease_.done();
+	}
 }
 
 void Flow::on_receive(const ohca_cqe &cqe, core::TimeNs now)
 {
 	oracle_.receive_completed(cqe);
-	if ((cqe.flags & OHCA_CQE_WITH_INV) &&
-	    to_.host->function().memory().check_remote_key(cqe.invalidated_rkey, *to_.qp, target_.address(), 1, 0).mkey)
-		oracle_.fail("a window that was invalidated is still valid");
+	for (const uint64_t address : {uint64_t{0}, target_.address()}) // zero based or not
+		if ((cqe.flags & OHCA_CQE_WITH_INV) &&
+		    to_.host->function().memory().check_remote_key(cqe.invalidated_rkey, *to_.qp, address, 1, 0).mkey)
+			oracle_.fail("a key that was invalidated is still valid");
 	if (cqe.status != OHCA_CQE_STATUS_SUCCESS)
 		receives_stopped_ = true;
 	const core::TimeNs pause = options_.receive_pause_ns;

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "host_model.hh"
+#include "lease.hh"
 #include "oracle.hh"
 
 namespace ohca::sim {
@@ -22,6 +24,8 @@ class Flow {
 public:
 	Flow(const Options &options, Prng &prng, Verdict &verdict, const std::string &name, Endpoint from,
 	     Endpoint to);
+	// The other direction, whose application grants what this one asks for.
+	void set_back(Flow &back) { back_ = &back; }
 
 	// Posts at most one request. False: queue full or nothing left.
 	bool post_request();
@@ -66,9 +70,17 @@ private:
 	void plan_atomic_write(core::test::SendRequest &request, PostedSend &send);
 	void plan_flush(core::test::SendRequest &request, PostedSend &send);
 	void plan(core::test::SendRequest &request, PostedSend &send);
-	// A window of type 2B over `region`, bound by the peer.
-	uint32_t bind_window(const Region &region, uint32_t access);
-	void post_local(uint8_t opcode, uint8_t flags);
+	// A window of type 2B over `region`, bound by the peer to one of its queue pairs.
+	uint32_t bind_window(core::QpContext &qp, const Region &region, uint32_t access);
+	void aim(core::test::SendRequest &request, uint32_t index, uint64_t offset);
+	void invalidate_at_peer(core::test::SendRequest &request, uint32_t index);
+	void care_for_lease();
+	bool post_grant();
+	void misaim(core::test::SendRequest &request, PostedSend &send);
+	uint32_t foreign_window();
+	void post_local(core::test::SendRequest request, uint8_t flags);
+	void register_staging();
+	void invalidate_staging();
 	void draw_flags(core::test::SendRequest &request);
 	bool post_one_receive();
 
@@ -88,6 +100,10 @@ private:
 	uint32_t target_key_ = 0;
 	uint32_t constant_key_ = 0;
 	uint32_t fast_key_ = 0; // at `from`: of the staging region, when it is valid
+	Lease lease_;           // of the target region
+	std::optional<uint32_t> withdrawal_; // SEND_INV of the lease
+	Flow *back_ = nullptr;
+	std::optional<uint32_t> grant_;      // request for the lease of the other direction
 	Oracle oracle_;
 
 	uint32_t posted_ = 0;

@@ -36,7 +36,7 @@ void print_usage(FILE *to)
 		   "  --seed N        one run, with its options\n"
 		   "  --seeds A..B    all of them (default 1..1000); the first failing one is reported\n"
 		   "  --jobs N        threads (default: one per processor)\n"
-		   "  --canary NAME   break a rule on purpose: duplicates, fence, acks or corruption.\n"
+		   "  --canary NAME   break a rule on purpose: duplicates, fence, acks, keys or corruption.\n"
 		   "                  Succeeds if the oracle notices.\n"
 		   "  --verbose       options and counts of every run\n",
 		   to);
@@ -57,6 +57,8 @@ bool parse_canary(std::string_view name, Canary &canary)
 		canary = Canary::kFence;
 	else if (name == "acks")
 		canary = Canary::kAcks;
+	else if (name == "keys")
+		canary = Canary::kKeys;
 	else if (name == "corruption")
 		canary = Canary::kCorruption;
 	else

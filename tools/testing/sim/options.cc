@@ -59,6 +59,7 @@ void draw_traffic(Prng &prng, Options &options)
 		options.weights[OHCA_WR_WRITE] = 1;
 	options.registration = prng.chance(0.5) ? 0 : 0.4;
 	options.windows = prng.chance(0.4);
+	options.leases = prng.chance(0.5) ? 0 : 0.3;
 	options.unsignaled = prng.chance(0.5) ? 0 : 0.7;
 	options.fence = prng.chance(0.5) ? 0 : 0.3;
 	options.inline_share = prng.chance(0.5) ? 0 : 0.5;
@@ -82,6 +83,8 @@ void draw_network(Prng &prng, Options &options)
 
 void draw_scenario(Prng &prng, Options &options)
 {
+	if (options.canary == Canary::kKeys)
+		options.scenario = Scenario::kBadKey;
 	if (options.canary != Canary::kNone || prng.chance(0.85))
 		return;
 	options.scenario = static_cast<Scenario>(prng.between(1, static_cast<uint64_t>(Scenario::kCount) - 1));
@@ -125,7 +128,7 @@ std::string describe(const Options &o)
 		"seed %llu: %s, %u pairs x %u operations, MTU %u, segment %llu, SQ %u, RQ %u, read depth %u, "
 		"timeout %u, rnr timer %u, retries %u/%u, budget %u%s%s\n  messages <= %llu, sge <= %u, unsignaled %g, "
 		"fence %g, inline %g, drain %g, receive pause %llu ns\n  %s, loss %g, duplication %g, delay %g, "
-		"latency %llu + %llu ns\n  registration %g%s, weights",
+		"latency %llu + %llu ns\n  registration %g%s, leases %g, weights",
 		static_cast<unsigned long long>(o.seed), kScenarioNames[static_cast<size_t>(o.scenario)], o.pair_count,
 		o.operations, 1u << o.log_mtu, static_cast<unsigned long long>(o.segment_payload_max),
 		1u << o.log_sq_depth, 1u << o.log_rq_depth, unsigned{o.read_atomic_depth}, unsigned{o.ack_timeout},
@@ -134,7 +137,7 @@ std::string describe(const Options &o)
 		static_cast<unsigned long long>(o.message_max), o.sge_max, o.unsignaled, o.fence, o.inline_share, o.drain,
 		static_cast<unsigned long long>(o.receive_pause_ns), o.direct ? "direct" : "wire", o.loss, o.duplication,
 		o.delay, static_cast<unsigned long long>(o.latency_ns),
-		static_cast<unsigned long long>(o.extra_delay_ns), o.registration, o.windows ? ", windows" : "");
+		static_cast<unsigned long long>(o.extra_delay_ns), o.registration, o.windows ? ", windows" : "", o.leases);
 	std::string result(text, static_cast<size_t>(length));
 
 	for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_FLUSH; opcode++)

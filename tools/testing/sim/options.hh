@@ -20,6 +20,7 @@ enum class Canary : uint8_t {
 	kDuplicates, // requests behind the expected PSN are carried out again
 	kFence,      // fences are ignored
 	kAcks,       // acknowledgements cover one packet too many
+	kKeys,       // the consumer part of a remote key is not compared
 	kCorruption, // UC, UD: a bit of the payload changes on the way
 };
 
@@ -61,6 +62,7 @@ struct Options {
 	std::array<uint32_t, OHCA_WR_LOCAL_INV + 1> weights{}; // by OHCA_WR_*
 	double registration = 0;         // share of requests whose buffer is registered for them alone
 	bool windows = false;            // peers are given windows instead of regions
+	double leases = 0;               // chance per request to ask the peer for access (lease.hh)
 	double unsignaled = 0;
 	double fence = 0;
 	double inline_share = 0;

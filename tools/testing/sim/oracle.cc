@@ -10,6 +10,9 @@ void Oracle::retire(const PostedSend &send)
 {
 	if (send.opcode <= OHCA_WR_SEND_INV || send.opcode == OHCA_WR_WRITE_IMM)
 		messages_sent_ok_++;
+	if (send.refused)
+		fail("request " + std::to_string(send.index) + ", opcode " + std::to_string(send.opcode) +
+		     ", was carried out with a key that is not valid for it");
 	if (send.image.empty())
 		return;
 	std::vector<std::byte> found(send.image.size());

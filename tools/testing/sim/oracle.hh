@@ -51,6 +51,7 @@ struct PostedSend {
 	uint32_t index = 0;
 	uint8_t opcode = 0;
 	bool signaled = false;
+	bool refused = false;            // its key must not work
 	uint64_t length = 0;
 	uint64_t slot_offset = 0;        // in the staging region
 	std::vector<std::byte> image;    // of the slot once completed; empty: not looked at
@@ -84,6 +85,11 @@ public:
 	void receive_completed(const ohca_cqe &cqe);
 
 	size_t sends_outstanding() const { return sends_.size(); }
+	// Request `index` is over; it has been posted.
+	bool send_over(uint32_t index) const
+	{
+		return sends_.empty() || sends_.front().index - index - 1 < 0x80000000;
+	}
 	size_t receives_outstanding() const { return receives_.size(); }
 	size_t messages_expected() const { return messages_.size(); }
 	// Status of the first failed request, SUCCESS if none has.

@@ -61,6 +61,8 @@ void World::create_sides()
 		const std::string name = "pair " + std::to_string(pair);
 		flows_.push_back(std::make_unique<Flow>(options_, prng_, verdict_, name + " forward", at_a, at_b));
 		flows_.push_back(std::make_unique<Flow>(options_, prng_, verdict_, name + " back", at_b, at_a));
+		flows_[flows_.size() - 2]->set_back(*flows_.back());
+		flows_.back()->set_back(*flows_[flows_.size() - 2]);
 		a.outgoing = b.incoming = flows_[flows_.size() - 2].get();
 		b.outgoing = a.incoming = flows_[flows_.size() - 1].get();
 		a.peer = &b;
@@ -126,6 +128,13 @@ void World::deliver_bent(RcHost &host, QpContext &qp, const Segment &segment)
 		handle_segment(host.function(), qp, segment, now_);
 		responder.expected_psn = expected;
 		responder.in_message = in_message;
+		return;
+	}
+	const MkeyContext *mkey = segment.rkey ? host.function().context().mkey(segment.rkey >> 8) : nullptr;
+	if (options_.canary == Canary::kKeys && mkey) {
+		Segment bent = segment;
+		bent.rkey = (segment.rkey & ~0xffu) | mkey->consumer_key;
+		handle_segment(host.function(), qp, bent, now_);
 		return;
 	}
 	if (options_.canary == Canary::kAcks && segment.kind == SegmentKind::kAcknowledge &&
@@ -376,9 +385,12 @@ void World::judge_failed_flow()
 		expected = OHCA_CQE_STATUS_FLUSHED;
 	}
 	// Where a NAK may be lost, or the peer has failed first, retries run out instead.
+	const uint8_t back = flows_[1]->oracle().send_error();
+	const bool unanswered = !lossless || back == OHCA_CQE_STATUS_RNR_RETRY_EXCEEDED;
 	if (status != OHCA_CQE_STATUS_SUCCESS && status != expected &&
-	    (lossless || status != OHCA_CQE_STATUS_RETRY_EXCEEDED))
-		oracle.fail("status " + std::to_string(status) + " instead of " + std::to_string(expected));
+	    !(unanswered && status == OHCA_CQE_STATUS_RETRY_EXCEEDED))
+		oracle.fail("status " + std::to_string(status) + " instead of " + std::to_string(expected) + ", request " +
+			    std::to_string(oracle.send_error_index()) + "; the other direction: " + std::to_string(back));
 	for (size_t i = 1; i < flows_.size(); i++) {
 		const uint8_t other = flows_[i]->oracle().send_error();
 		const bool connected = i == 1 || options_.scenario == Scenario::kBlackout ||
