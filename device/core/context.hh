@@ -47,12 +47,14 @@ struct FunctionContext {
 	uint32_t cmdq_log_depth;
 	uint32_t cmdq_consumer;   // next entry to be fetched
 	uint32_t cmdq_completed;  // next completion to be written
+	uint32_t cmdq_in_progress; // fetched and not completed: each has a place in the completion ring
 	uint32_t async_eq;        // handle, 0 = none
 	uint32_t port_active;
 	uint32_t port_max_mtu;    // bytes
 	uint32_t active_head;     // queue pairs with something to transmit, 0 = none. Engine only
 	uint32_t active_tail;
 	uint64_t eq_pending;      // bit i: EQ i + 1 has completion events that wait, or lost some
+	uint64_t cmdq_busy_slots[(1 << OHCA_CMDQ_LOG_DEPTH_MAX) / 64]; // of the commands in progress
 };
 
 struct PdContext {
@@ -111,6 +113,14 @@ struct CqContext {
 	uint32_t timer_next;
 	uint32_t timer_previous;
 	uint64_t timer_at_ns;
+};
+
+// A command that completes later than it was executed.
+struct DeferredCommand {
+	uint32_t pending;         // there is one
+	uint16_t slot;
+	uint16_t reserved;
+	uint32_t generation;      // little endian, as in its entry
 };
 
 // Geometry and position of a ring of WQEs.
@@ -292,6 +302,8 @@ struct QpContext {
 	uint64_t flush_at_ns;     // ERR, SQE: when the rings are looked at next, 0 = not by time
 	uint32_t flush_interval_ns; // grows while nothing is posted
 	uint32_t window_head;     // type 2B windows that it has bound (WindowBinding), 0 = none
+	uint32_t flushing;        // ERR: the last step has left something to be flushed
+	DeferredCommand disconnect; // DISCONNECT_QP, completes when nothing is left
 	struct ohca_qp_attributes attributes; // as last set, little endian
 	RequesterContext requester;
 	ResponderContext responder;

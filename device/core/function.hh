@@ -83,6 +83,9 @@ public:
 	// Commands may wait in the ring (doorbell rung, or a pass did not take them all).
 	bool commands_pending() const { return commands_pending_; }
 	void set_commands_pending(bool pending) { commands_pending_ = pending; }
+	// The one being executed, for those that complete later (cmd/processor.hh).
+	const DeferredCommand &current_command() const { return current_command_; }
+	void set_current_command(const DeferredCommand &command) { current_command_ = command; }
 	// What the commands of this pass have cost beside a fixed amount: page list entries copied.
 	void add_command_cost(uint64_t entries) { command_cost_ += entries; }
 	uint64_t take_command_cost() { uint64_t v = command_cost_; command_cost_ = 0; return v; }
@@ -97,6 +100,7 @@ private:
 	uint64_t interrupts_pending_ = 0;
 	bool commands_pending_ = false;
 	uint64_t command_cost_ = 0;
+	DeferredCommand current_command_{};
 	std::vector<uint32_t> live_uars_;
 };
 

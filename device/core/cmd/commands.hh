@@ -18,11 +18,13 @@ class Function;
 struct CommandResult {
 	uint8_t status = OHCA_CMD_STATUS_OK;
 	uint32_t detail = OHCA_CMD_DETAIL_NONE;
+	bool deferred = false; // complete_deferred() follows; the command has no output
 
 	bool ok() const { return status == OHCA_CMD_STATUS_OK; }
 };
 
 constexpr CommandResult kAccepted;
+constexpr CommandResult kDeferred{.deferred = true};
 
 constexpr CommandResult bad_parameter(uint32_t detail)
 {
@@ -100,6 +102,9 @@ CommandResult destroy_mkey(Function &function, const struct ohca_cmd_handle &in,
 CommandResult modify_mkey(Function &function, const struct ohca_cmd_modify_mkey_in &in,
 			  struct ohca_cmd_create_mkey_out &out);
 
+// mkey_invalidate.cc
+CommandResult invalidate_mkey(Function &function, const struct ohca_cmd_handle &in, NoData &out);
+
 // cq.cc
 CommandResult create_cq(Function &function, const struct ohca_cmd_create_cq_in &in, struct ohca_cmd_handle &out);
 CommandResult modify_cq(Function &function, const struct ohca_cmd_modify_cq_in &in, NoData &out);
@@ -113,6 +118,7 @@ CommandResult create_srq(Function &function, const struct ohca_cmd_create_srq_in
 CommandResult modify_srq(Function &function, const struct ohca_cmd_modify_srq_in &in, NoData &out);
 CommandResult query_srq(Function &function, const struct ohca_cmd_handle &in, struct ohca_cmd_query_srq_out &out);
 CommandResult resize_srq(Function &function, const struct ohca_cmd_resize_srq_in &in, NoData &out);
+CommandResult reset_srq(Function &function, const struct ohca_cmd_handle &in, NoData &out);
 CommandResult destroy_srq(Function &function, const struct ohca_cmd_handle &in, NoData &out);
 
 // qp.cc
@@ -123,6 +129,12 @@ CommandResult destroy_qp(Function &function, const struct ohca_cmd_handle &in, N
 
 // qp_modify.cc
 CommandResult modify_qp(Function &function, const struct ohca_cmd_modify_qp_in &in, NoData &out);
+
+// qp_connect.cc
+CommandResult connect_qp(Function &function, const struct ohca_cmd_modify_qp_in &in, NoData &out);
+
+// qp_disconnect.cc
+CommandResult disconnect_qp(Function &function, const struct ohca_cmd_handle &in, NoData &out);
 
 // multicast.cc
 CommandResult attach_multicast(Function &function, const struct ohca_cmd_multicast_in &in, NoData &out);

@@ -16,8 +16,8 @@ namespace ohca::core {
 
 namespace {
 
-// Every command executes before the next one is looked at, so no slot is ever in progress when
-// an entry is fetched: BUSY_SLOT is for slots out of range.
+// Every command executes before the next one is looked at. One that has to wait for something
+// returns deferred, its slot stays in progress, and complete_deferred() ends it.
 
 using Mailbox = std::array<std::byte, OHCA_CMD_MAILBOX_SIZE_MAX>;
 
@@ -52,7 +52,7 @@ constexpr Command command(uint16_t undo = 0)
 	return {size_of<In>, size_of<Out>, call<In, Out, kExecute>, false, undo};
 }
 
-constexpr size_t kOpcodeCount = OHCA_CMD_MODIFY_MKEY + 1;
+constexpr size_t kOpcodeCount = OHCA_CMD_INVALIDATE_MKEY + 1;
 
 constexpr std::array<Command, kOpcodeCount> make_table()
 {
@@ -80,12 +80,16 @@ constexpr std::array<Command, kOpcodeCount> make_table()
 	t[OHCA_CMD_CREATE_QP] = command<struct ohca_cmd_create_qp_in, struct ohca_cmd_create_qp_out,
 					create_qp>(OHCA_CMD_DESTROY_QP);
 	t[OHCA_CMD_MODIFY_QP] = command<struct ohca_cmd_modify_qp_in, NoData, modify_qp>();
+	t[OHCA_CMD_CONNECT_QP] = command<struct ohca_cmd_modify_qp_in, NoData, connect_qp>();
+	t[OHCA_CMD_DISCONNECT_QP] = command<Handle, NoData, disconnect_qp>();
 	t[OHCA_CMD_QUERY_QP] = command<Handle, struct ohca_cmd_query_qp_out, query_qp>();
 	t[OHCA_CMD_DESTROY_QP] = command<Handle, NoData, destroy_qp>();
 	t[OHCA_CMD_CREATE_SRQ] = command<struct ohca_cmd_create_srq_in, Handle, create_srq>(OHCA_CMD_DESTROY_SRQ);
 	t[OHCA_CMD_MODIFY_SRQ] = command<struct ohca_cmd_modify_srq_in, NoData, modify_srq>();
 	t[OHCA_CMD_QUERY_SRQ] = command<Handle, struct ohca_cmd_query_srq_out, query_srq>();
 	t[OHCA_CMD_RESIZE_SRQ] = command<struct ohca_cmd_resize_srq_in, NoData, resize_srq>();
+	t[OHCA_CMD_RESET_SRQ] = command<Handle, NoData, reset_srq>();
+	t[OHCA_CMD_INVALIDATE_MKEY] = command<Handle, NoData, invalidate_mkey>();
 	t[OHCA_CMD_DESTROY_SRQ] = command<Handle, NoData, destroy_srq>();
 	t[OHCA_CMD_ATTACH_MULTICAST] = command<struct ohca_cmd_multicast_in, NoData, attach_multicast>();
 	t[OHCA_CMD_DETACH_MULTICAST] = command<struct ohca_cmd_multicast_in, NoData, detach_multicast>();
@@ -123,6 +127,16 @@ void undo(Function &function, uint16_t opcode, const Mailbox &output)
 	kCommands[opcode].execute(function, input, unused);
 }
 
+uint64_t slot_bit(uint16_t slot)
+{
+	return uint64_t{1} << (slot % 64);
+}
+
+bool is_busy(const FunctionContext &state, uint16_t slot)
+{
+	return state.cmdq_busy_slots[slot / 64] & slot_bit(slot);
+}
+
 // Leaves the bytes as they are.
 bool is_writable(DmaSpace &dma, uint64_t address, std::span<std::byte> scratch)
 {
@@ -132,7 +146,7 @@ bool is_writable(DmaSpace &dma, uint64_t address, std::span<std::byte> scratch)
 CommandResult execute(Function &function, const struct ohca_cmd_entry &entry)
 {
 	uint32_t depth = uint32_t{1} << function.state().cmdq_log_depth;
-	if (from_le(entry.slot) >= depth)
+	if (from_le(entry.slot) >= depth || is_busy(function.state(), from_le(entry.slot)))
 		return {OHCA_CMD_STATUS_BUSY_SLOT, OHCA_CMD_DETAIL_NONE};
 	for (uint8_t reserved : entry.reserved_100)
 		if (reserved)
@@ -149,11 +163,13 @@ CommandResult execute(Function &function, const struct ohca_cmd_entry &entry)
 	if (!dma.read(from_le(entry.input_address), std::span(input).first(command.input_size)))
 		return {OHCA_CMD_STATUS_DMA_FAULT, OHCA_CMD_DETAIL_NONE};
 	Mailbox output;
+	function.set_current_command({.pending = 1, .slot = from_le(entry.slot), .reserved = 0,
+				      .generation = entry.generation});
 	if (command.irreversible &&
 	    !is_writable(dma, from_le(entry.output_address), std::span(output).first(command.output_size)))
 		return {OHCA_CMD_STATUS_DMA_FAULT, OHCA_CMD_DETAIL_NONE};
 	CommandResult result = command.execute(function, input, output);
-	if (result.ok() &&
+	if (result.ok() && !result.deferred &&
 	    !dma.write(from_le(entry.output_address), std::span(output).first(command.output_size))) {
 		if (command.undo)
 			undo(function, command.undo, output);
@@ -163,14 +179,14 @@ CommandResult execute(Function &function, const struct ohca_cmd_entry &entry)
 }
 
 // Owner goes out with the second 8 bytes, after the output mailbox and the first. False: not reachable.
-bool complete(Function &function, const struct ohca_cmd_entry &entry, CommandResult result)
+bool complete(Function &function, uint16_t slot, uint32_t generation, CommandResult result)
 {
 	FunctionContext &state = function.state();
 	uint64_t depth = uint64_t{1} << state.cmdq_log_depth;
 	struct ohca_cmd_completion completion = {};
-	completion.slot = entry.slot;
+	completion.slot = to_le(slot);
 	completion.status = result.status;
-	completion.generation = entry.generation;
+	completion.generation = generation;
 	completion.detail = to_le(result.detail);
 	completion.owner = (state.cmdq_completed >> state.cmdq_log_depth) & 1 ? 0 : OHCA_CMD_COMPLETION_PHASE;
 
@@ -200,11 +216,11 @@ bool waiting(Function &function, uint32_t &count, bool &more)
 	}
 	uint32_t submitted = producer - state.cmdq_consumer;
 	uint32_t unread = state.cmdq_completed - consumer;
-	if (submitted > depth || unread > depth) {
+	if (submitted > depth || unread > depth - state.cmdq_in_progress) {
 		function.fail(OHCA_FAIL_CMDQ_INDEX);
 		return false;
 	}
-	count = std::min({submitted, depth - unread, kCommandsPerPass});
+	count = std::min({submitted, depth - state.cmdq_in_progress - unread, kCommandsPerPass});
 	more = submitted > count;
 	return true;
 }
@@ -263,6 +279,8 @@ uint32_t enable_function(Function &function, const EnableRequest &request)
 	state.cmdq_log_depth = request.cmdq_log_depth;
 	state.cmdq_consumer = 0;
 	state.cmdq_completed = 0;
+	state.cmdq_in_progress = 0;
+	std::ranges::fill(state.cmdq_busy_slots, 0);
 	function.context().enable_kernel_uar();
 	function.add_live_uar(0);
 	state.enabled = 1;
@@ -294,7 +312,12 @@ bool process_commands(Function &function)
 			return true;
 		}
 		state.cmdq_consumer++;
-		if (!complete(function, entry, execute(function, entry))) {
+		CommandResult result = execute(function, entry);
+		uint16_t slot = from_le(entry.slot);
+		if (result.deferred) {
+			state.cmdq_busy_slots[slot / 64] |= slot_bit(slot);
+			state.cmdq_in_progress++;
+		} else if (!complete(function, slot, entry.generation, result)) {
 			function.fail(OHCA_FAIL_CMDQ_DMA);
 			return true;
 		}
@@ -304,6 +327,19 @@ bool process_commands(Function &function)
 		interrupt_if_armed(function);
 	function.set_commands_pending(more);
 	return count != 0;
+}
+
+void complete_deferred(Function &function, DeferredCommand &command, CommandResult result)
+{
+	FunctionContext &state = function.state();
+
+	command.pending = 0;
+	state.cmdq_busy_slots[command.slot / 64] &= ~slot_bit(command.slot);
+	state.cmdq_in_progress--;
+	if (complete(function, command.slot, command.generation, result))
+		interrupt_if_armed(function);
+	else
+		function.fail(OHCA_FAIL_CMDQ_DMA);
 }
 
 } // namespace ohca::core

@@ -10,6 +10,8 @@
 namespace ohca::core {
 
 class Function;
+struct CommandResult;
+struct DeferredCommand;
 
 // Bounds the time that the commands of one function take from the queues of the others.
 constexpr uint32_t kCommandsPerPass = 16;
@@ -24,5 +26,8 @@ uint32_t enable_function(Function &function, const EnableRequest &request);
 
 // Executes at most kCommandsPerPass commands, if some may be waiting. True if there were any.
 bool process_commands(Function &function);
+
+// Completes a command that was deferred and is pending. It has a place in the completion ring.
+void complete_deferred(Function &function, DeferredCommand &command, CommandResult result);
 
 } // namespace ohca::core

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/cmd/commands.hh"
+#include "core/cmd/qp_disconnect.hh"
 #include "core/cmd/qp_types.hh"
 #include "core/cmd/queue_ring.hh"
 #include "core/endian.hh"
@@ -221,6 +222,7 @@ CommandResult destroy_qp(Function &function, const struct ohca_cmd_handle &in, N
 		return bad_handle(OHCA_CMD_DETAIL_QP);
 	if (qp->multicast_count)
 		return in_use(OHCA_CMD_DETAIL_QP);
+	end_disconnect(function, *qp);
 	if (function.owner())
 		function.owner()->forget(function, *qp);
 	release_resources(function, *qp);

@@ -4,7 +4,8 @@
 #include <bit>
 #include <cstring>
 
-#include "core/cmd/commands.hh"
+#include "core/cmd/qp_disconnect.hh"
+#include "core/cmd/qp_transition.hh"
 #include "core/cmd/qp_types.hh"
 #include "core/endian.hh"
 #include "core/function.hh"
@@ -108,7 +109,9 @@ void take_values(struct ohca_qp_attributes &to, uint32_t mask, const struct ohca
 		take_path(to, from);
 }
 
-bool reserved_set(const struct ohca_cmd_modify_qp_in &in)
+} // namespace
+
+bool has_reserved_bits(const struct ohca_cmd_modify_qp_in &in)
 {
 	uint8_t any = 0;
 	for (uint8_t byte : in.reserved_50)
@@ -116,46 +119,55 @@ bool reserved_set(const struct ohca_cmd_modify_qp_in &in)
 	return any || in.attributes.reserved_10 || in.check_current_state > 1;
 }
 
-} // namespace
-
-CommandResult modify_qp(Function &function, const struct ohca_cmd_modify_qp_in &in, NoData &)
+CommandResult check_transition(Function &function, const QpContext &qp, uint8_t from, uint8_t to, uint32_t mask,
+			       const struct ohca_qp_attributes &attributes)
 {
-	if (reserved_set(in))
-		return bad_parameter(OHCA_CMD_DETAIL_RESERVED);
-	QpContext *qp = function.context().qp(from_le(in.qpn));
-	if (!qp)
-		return bad_handle(OHCA_CMD_DETAIL_QP);
-	uint8_t from = qp->state;
-	if (in.check_current_state && in.current_state != from)
-		return bad_state(OHCA_CMD_DETAIL_QP);
-
-	uint32_t mask = from_le(in.mask);
-	uint8_t to = mask & OHCA_QP_ATTR_STATE ? in.attributes.state : from;
-	const QpTransition *transition = find_qp_transition(qp->type, from, to);
+	const QpTransition *transition = find_qp_transition(qp.type, from, to);
 	if (!transition)
 		return bad_state(OHCA_CMD_DETAIL_QP);
 	uint32_t allowed = transition->required | transition->optional | OHCA_QP_ATTR_STATE;
 	if ((mask & transition->required) != transition->required || (mask & ~allowed))
 		return bad_parameter(OHCA_CMD_DETAIL_ATTRIBUTE);
-	CommandResult result = check_values(function, mask, in.attributes);
-	if (!result.ok())
-		return result;
+	return check_values(function, mask, attributes);
+}
 
-	// Nothing can fail from here on.
+void make_transition(Function &function, QpContext &qp, uint8_t to, uint32_t mask,
+		     const struct ohca_qp_attributes &attributes)
+{
+	uint8_t from = qp.state;
+
 	if (to == OHCA_QP_STATE_RESET) {
-		qp->attributes = {};
-		qp->sq_producer_seen = 0;
-		qp->rq_producer_seen = 0;
+		qp.attributes = {};
+		qp.sq_producer_seen = 0;
+		qp.rq_producer_seen = 0;
+		end_disconnect(function, qp);
 	}
 	if (to == OHCA_QP_STATE_SQD && from != OHCA_QP_STATE_SQD)
-		qp->attributes.sq_drained_event = 0; // wanted only if given this time
-	take_values(qp->attributes, mask, in.attributes);
-	qp->attributes.state = to;
-	qp->state = to;
-	qp->route_generation = 0;
-	handle_state_change(function, *qp, from, function.now());
-	function.activate(*qp);
-	return kAccepted;
+		qp.attributes.sq_drained_event = 0; // wanted only if given this time
+	take_values(qp.attributes, mask, attributes);
+	qp.attributes.state = to;
+	qp.state = to;
+	qp.route_generation = 0;
+	handle_state_change(function, qp, from, function.now());
+	function.activate(qp);
+}
+
+CommandResult modify_qp(Function &function, const struct ohca_cmd_modify_qp_in &in, NoData &)
+{
+	if (has_reserved_bits(in))
+		return bad_parameter(OHCA_CMD_DETAIL_RESERVED);
+	QpContext *qp = function.context().qp(from_le(in.qpn));
+	if (!qp)
+		return bad_handle(OHCA_CMD_DETAIL_QP);
+	if (in.check_current_state && in.current_state != qp->state)
+		return bad_state(OHCA_CMD_DETAIL_QP);
+
+	uint32_t mask = from_le(in.mask);
+	uint8_t to = mask & OHCA_QP_ATTR_STATE ? in.attributes.state : qp->state;
+	CommandResult result = check_transition(function, *qp, qp->state, to, mask, in.attributes);
+	if (result.ok())
+		make_transition(function, *qp, to, mask, in.attributes);
+	return result;
 }
 
 } // namespace ohca::core

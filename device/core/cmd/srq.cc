@@ -196,6 +196,27 @@ CommandResult resize_srq(Function &function, const struct ohca_cmd_resize_srq_in
 	return kAccepted;
 }
 
+CommandResult reset_srq(Function &function, const struct ohca_cmd_handle &in, NoData &)
+{
+	if (!function.has_feature(OHCA_FEATURE_SRQ | OHCA_FEATURE_RECYCLE))
+		return unsupported(OHCA_CMD_DETAIL_FEATURE);
+	if (in.reserved_20)
+		return bad_parameter(OHCA_CMD_DETAIL_RESERVED);
+	SrqContext *srq = function.context().srq(from_le(in.handle));
+	if (!srq)
+		return bad_handle(OHCA_CMD_DETAIL_SRQ);
+	// Who is in the middle of a message from an XRC target holds no reference.
+	if (srq->xrcd)
+		return bad_parameter(OHCA_CMD_DETAIL_TYPE);
+	if (srq->reference_count)
+		return in_use(OHCA_CMD_DETAIL_SRQ);
+	srq->consumer = 0;
+	srq->producer_seen = 0;
+	srq->limit = 0;
+	srq->broken = 0;
+	return kAccepted;
+}
+
 CommandResult destroy_srq(Function &function, const struct ohca_cmd_handle &in, NoData &)
 {
 	if (in.reserved_20)

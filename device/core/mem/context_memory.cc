@@ -16,7 +16,7 @@ using layout::PoolState;
 using layout::TableState;
 
 constexpr uint64_t kMagic = 0x4f48434143545831; // "OHCACTX1"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 struct TableShape {
 	uint64_t offset;

@@ -31,6 +31,15 @@ uint32_t check(const QpContext &qp, const MkeyContext &mkey)
 
 } // namespace
 
+void free_region(MkeyContext &mkey)
+{
+	mkey.flags = kMkeyFlagFree;
+	mkey.pages = {};
+	mkey.access = 0;
+	mkey.start = 0;
+	mkey.length = 0;
+}
+
 uint32_t invalidate_key(Function &function, QpContext &qp, uint32_t key)
 {
 	ContextMemory &context = function.context();
@@ -43,15 +52,10 @@ uint32_t invalidate_key(Function &function, QpContext &qp, uint32_t key)
 	const uint32_t error = check(qp, *mkey);
 	if (error)
 		return error;
-	if (mkey->type == OHCA_MKEY_TYPE_WINDOW_2B) {
+	if (mkey->type == OHCA_MKEY_TYPE_WINDOW_2B)
 		unbind_window(context, *mkey);
-	} else {
-		mkey->flags = kMkeyFlagFree;
-		mkey->pages = {};
-		mkey->access = 0;
-		mkey->start = 0;
-		mkey->length = 0;
-	}
+	else
+		free_region(*mkey);
 	function.count(OHCA_COUNTER_INVALIDATIONS);
 	return OHCA_VENDOR_ERROR_NONE;
 }

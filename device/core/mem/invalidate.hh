@@ -17,4 +17,7 @@ class Function;
 // OHCA_VENDOR_ERROR_NONE, or why nothing has changed.
 uint32_t invalidate_key(Function &function, QpContext &qp, uint32_t key);
 
+// A FAST_REGION without windows becomes free.
+void free_region(MkeyContext &mkey);
+
 } // namespace ohca::core

@@ -339,5 +339,42 @@ TEST_F(KeyOperations, Invalidates)
 	EXPECT_EQ(check(qp, key + 1, 0x7000'0000, 1, 0), 0u);
 }
 
+// OHCA-MEM-D25
+TEST_F(KeyOperations, CommandMakesKeysFree)
+{
+	uint32_t key = create(OHCA_MKEY_TYPE_FAST_REGION, 3) | 0x21;
+	ASSERT_EQ(reg(key, pages({buffer, buffer + 0x2000}, 0x2000)), 0u);
+	ASSERT_EQ(check(qp, key, 0x7000'0000, 1, 0), 0u);
+	// The driver does not know the consumer key.
+	expect(host.destroy(OHCA_CMD_INVALIDATE_MKEY, key & ~0xffu), OHCA_CMD_STATUS_OK);
+	EXPECT_NE(check(qp, key, 0x7000'0000, 1, 0), 0u);
+	EXPECT_EQ(host.counter(OHCA_COUNTER_INVALIDATIONS), 1u);
+	expect(host.destroy(OHCA_CMD_INVALIDATE_MKEY, key), OHCA_CMD_STATUS_OK); // is free
+	EXPECT_EQ(host.counter(OHCA_COUNTER_INVALIDATIONS), 1u);
+	EXPECT_EQ(reg(key, pages({buffer, buffer + 0x2000}, 0x2000)), 0u);
+
+	uint32_t target = region(kBindable | OHCA_ACCESS_REMOTE_READ);
+	uint32_t window = create(OHCA_MKEY_TYPE_WINDOW_2B) | 0x11;
+	ASSERT_EQ(bind(qp, window, range(target, buffer, 0x1000)), 0u);
+	EXPECT_EQ(mkey(target).window_count, 1u);
+	expect(host.destroy(OHCA_CMD_INVALIDATE_MKEY, window), OHCA_CMD_STATUS_OK);
+	EXPECT_EQ(mkey(target).window_count, 0u);
+	EXPECT_EQ(context(qp).window_head, 0u);
+}
+
+// OHCA-CMD-D14
+TEST_F(KeyOperations, CommandRefusesToInvalidate)
+{
+	expect(host.destroy(OHCA_CMD_INVALIDATE_MKEY, 0xffffff00), OHCA_CMD_STATUS_BAD_HANDLE, OHCA_CMD_DETAIL_KEY);
+	expect(host.destroy(OHCA_CMD_INVALIDATE_MKEY, region(kBindable)), OHCA_CMD_STATUS_BAD_PARAMETER,
+	       OHCA_CMD_DETAIL_TYPE);
+	uint32_t key = create(OHCA_MKEY_TYPE_FAST_REGION, 3);
+	mkey(key).window_count = 1;
+	expect(host.destroy(OHCA_CMD_INVALIDATE_MKEY, key), OHCA_CMD_STATUS_IN_USE, OHCA_CMD_DETAIL_WINDOWS);
+	mkey(key).window_count = 0;
+	host.function().state().features &= ~OHCA_FEATURE_RECYCLE;
+	expect(host.destroy(OHCA_CMD_INVALIDATE_MKEY, key), OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_FEATURE);
+}
+
 } // namespace
 } // namespace ohca::core::test

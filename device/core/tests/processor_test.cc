@@ -151,7 +151,7 @@ TEST_F(ProcessorTest, RefusesSlotsOutOfRange) // OHCA-CMD-D3
 TEST_F(ProcessorTest, RefusesUnknownOpcodes)
 {
 	host.enable();
-	for (uint16_t opcode : std::initializer_list<uint16_t>{0, 6, 0xf, 0x1a, 0x30, 0xff, 0xffff}) {
+	for (uint16_t opcode : std::initializer_list<uint16_t>{0, 6, 0xf, 0x1a, 0x34, 0xff, 0xffff}) {
 		ohca_cmd_entry entry = nop();
 		entry.opcode = opcode;
 		expect(entry, OHCA_CMD_STATUS_BAD_OPCODE);

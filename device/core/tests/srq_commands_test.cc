@@ -325,5 +325,42 @@ TEST_F(SrqResize, RefusesABrokenOne)
 	FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_SRQ, srq.srqn));
 }
 
+// OHCA-SRQ-D10
+TEST_F(SrqCommands, ResetForgetsWhatWasPosted)
+{
+	FakeSrq srq = create_srq(host, {.pd = pd});
+	for (uint32_t tag = 0; tag < 5; tag++)
+		srq.post(tag);
+	FakeFunction::must(srq.set_limit(3));
+	FakeQpOptions o = qp_options();
+	o.srq = srq.srqn;
+	o.flags = OHCA_QP_NO_RQ;
+	FakeQp qp = host.create_qp(o);
+	expect(host.destroy(OHCA_CMD_RESET_SRQ, srq.srqn), OHCA_CMD_STATUS_IN_USE, OHCA_CMD_DETAIL_SRQ);
+	EXPECT_EQ(srq.query().limit, 3u);
+	FakeFunction::must(host.destroy(OHCA_CMD_DESTROY_QP, qp.qpn));
+	SrqContext &context = *host.function().context().srq(srq.srqn);
+	context.consumer = 2;
+	context.broken = 1;
+	srq.record() = {};
+	expect(host.destroy(OHCA_CMD_RESET_SRQ, srq.srqn), OHCA_CMD_STATUS_OK);
+	EXPECT_EQ(srq.query().limit, 0u);
+	EXPECT_EQ(srq.query().consumer, 0u);
+	EXPECT_EQ(context.broken, 0u);
+	expect(srq.set_limit(1), OHCA_CMD_STATUS_OK);
+}
+
+// OHCA-CMD-D14
+TEST_F(SrqCommands, ResetRefusals)
+{
+	expect(host.destroy(OHCA_CMD_RESET_SRQ, 77), OHCA_CMD_STATUS_BAD_HANDLE, OHCA_CMD_DETAIL_SRQ);
+	ohca_cmd_handle domain;
+	FakeFunction::must(host.query(OHCA_CMD_CREATE_XRCD, domain));
+	FakeSrq srq = create_srq(host, {.pd = pd, .xrcd = domain.handle, .cq = cq.cqn});
+	expect(host.destroy(OHCA_CMD_RESET_SRQ, srq.srqn), OHCA_CMD_STATUS_BAD_PARAMETER, OHCA_CMD_DETAIL_TYPE);
+	host.function().state().features &= ~OHCA_FEATURE_RECYCLE;
+	expect(host.destroy(OHCA_CMD_RESET_SRQ, srq.srqn), OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_FEATURE);
+}
+
 } // namespace
 } // namespace ohca::core::test

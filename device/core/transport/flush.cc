@@ -7,6 +7,7 @@
 // once. Afterwards the rings are looked at again: at once when the doorbell rings
 // (send queue), else after a time that doubles while nothing is found, from
 // 1 ms to 64 ms (posting a receive rings no doorbell, and nobody is in a hurry).
+#include "core/cmd/qp_disconnect.hh"
 #include "core/transport/responder.hh"
 #include "core/transport/send_window.hh"
 #include "core/transport/unreliable.hh"
@@ -86,7 +87,8 @@ void flush_queues(Function &function, QpContext &qp, TimeNs now)
 	const uint32_t sends = flush_send_queue(function, qp);
 	const uint32_t receives = flush_receive_queue(function, qp);
 
-	if (sends == kFlushStep || receives == kFlushStep) {
+	qp.flushing = sends == kFlushStep || receives == kFlushStep;
+	if (qp.flushing) {
 		qp.flush_at_ns = std::max<TimeNs>(now, 1); // 0 is not a time
 		qp.flush_interval_ns = kFlushIntervalMinNs;
 	} else if (!qp.rq.present) {
@@ -99,6 +101,7 @@ void flush_queues(Function &function, QpContext &qp, TimeNs now)
 		qp.flush_at_ns = now + qp.flush_interval_ns;
 	}
 	function.activate(qp);
+	check_disconnected(function, qp);
 }
 
 void flush_sends(Function &function, QpContext &qp, TimeNs now)

@@ -22,6 +22,7 @@ void reset(Function &function, QpContext &qp)
 	qp.error_status = 0;
 	qp.flush_at_ns = 0;
 	qp.flush_interval_ns = 0;
+	qp.flushing = 0;
 }
 
 void start_responder(QpContext &qp)

@@ -89,6 +89,9 @@ struct ohca_cmd_completion {
 #define OHCA_CMD_DETAIL_XRCD		18
 #define OHCA_CMD_DETAIL_FEATURE		19	/* not negotiated */
 #define OHCA_CMD_DETAIL_WINDOWS		20	/* memory windows are bound */
+#define OHCA_CMD_DETAIL_MASK		0xff
+/* CONNECT_QP: above the detail, the OHCA_QP_STATE_* that could not be entered; 0 if none was tried. */
+#define OHCA_CMD_DETAIL_PHASE_SHIFT	8
 
 /* Opcodes. */
 #define OHCA_CMD_NOP			0x0001
@@ -122,6 +125,10 @@ struct ohca_cmd_completion {
 #define OHCA_CMD_ATTACH_MULTICAST	0x002d
 #define OHCA_CMD_DETACH_MULTICAST	0x002e
 #define OHCA_CMD_MODIFY_MKEY		0x002f
+#define OHCA_CMD_CONNECT_QP		0x0030
+#define OHCA_CMD_DISCONNECT_QP		0x0031
+#define OHCA_CMD_RESET_SRQ		0x0032
+#define OHCA_CMD_INVALIDATE_MKEY	0x0033
 
 /*
  * A list of host pages.  Page i of the range is
@@ -391,6 +398,14 @@ struct ohca_cmd_resize_srq_in {
 	__u8   reserved_108[7];
 };
 
+/*
+ * RESET_SRQ: input struct ohca_cmd_handle, no output.  A basic SRQ without queue pairs is as
+ * after its creation, with limit 0; the host has zeroed the record.  WQEs in it are forgotten.
+ *
+ * INVALIDATE_MKEY: input struct ohca_cmd_handle, no output.  A FAST_REGION or a window becomes
+ * free, if it is not; the consumer key of the handle does not matter.
+ */
+
 /* CREATE_XRCD: no input; output handle. */
 
 /* ATTACH_MULTICAST, DETACH_MULTICAST: no output. UD only. Attaching twice counts once. */
@@ -504,6 +519,15 @@ struct ohca_cmd_modify_qp_in {
 	__u8   reserved_50[6];
 	struct ohca_qp_attributes attributes;
 };
+
+/*
+ * CONNECT_QP: input struct ohca_cmd_modify_qp_in, no output.  The queue pair goes from RESET,
+ * INIT or RTR through every state in between to attributes.state (RTR or RTS); each
+ * transition takes the attributes that it requires or allows.  A refused command changes nothing.
+ *
+ * DISCONNECT_QP: input struct ohca_cmd_handle, no output.  The queue pair goes to ERR; the
+ * command completes when nothing is left to be flushed.  Other commands do not wait for it.
+ */
 
 /* QUERY_QP: input struct ohca_cmd_handle. */
 struct ohca_cmd_query_qp_out {

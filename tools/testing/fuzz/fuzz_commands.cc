@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	while (input.remaining_bytes() > 0 && host.function().running()) {
 		static constexpr uint32_t kSizes[] = {0, 8, 32, 56, 80};
-		auto opcode = static_cast<uint16_t>(input.ConsumeIntegralInRange<int>(0, OHCA_CMD_MODIFY_MKEY + 1));
+		auto opcode = static_cast<uint16_t>(input.ConsumeIntegralInRange<int>(0, OHCA_CMD_INVALIDATE_MKEY + 1));
 		uint32_t length = input.PickValueInArray(kSizes);
 		std::byte mailbox[80] = {};
 		std::vector<uint8_t> bytes = input.ConsumeBytes<uint8_t>(length);
