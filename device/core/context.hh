@@ -233,7 +233,7 @@ struct RequesterContext {
 	uint8_t transmitted_signaled; // with a CQE
 	uint8_t reserved;
 	uint64_t timeout_at_ns;   // local ACK timeout, 0 = not running
-	uint64_t rnr_until_ns;    // RNR wait, 0 = none
+	uint64_t rnr_until_ns;    // RNR wait, or pause of UC and UD, 0 = none
 	BlockOffset window;       // SendWindowEntry[] (transport/send_window.hh), at first use
 	uint32_t window_count;    // entries, a power of two
 	uint32_t window_stride;   // bytes of an entry with its payload
@@ -266,6 +266,7 @@ struct ResponderContext {
 	uint8_t message_lost;     // UC: the rest of the message is dropped
 	uint8_t reserved;
 	BlockOffset resources;    // ResponderResource[kResponderResourceCount], at first use
+	uint64_t starved_since_ns; // UC, UD: a message has found no receive WQE since, 0 = it is not so
 };
 
 struct QpContext {

@@ -313,7 +313,7 @@ bool Engine::State::serve_queue_pairs()
 void Engine::State::serve_turn(Slot &slot, QpContext &qp, Budget &pass)
 {
 	Budget turn{std::min(kSegmentsPerTurn, pass.segments), std::min(kBytesPerTurn, pass.bytes)};
-	const TransportLimits limits;
+	const TransportLimits limits{.lossless = true};
 	while (!turn.spent()) {
 		Segment segment;
 		if (!poll_transmit(slot.function, qp, now, limits, scratch, segment)) {
@@ -421,13 +421,20 @@ uint32_t Engine::State::deliver_multicast(Function &function, QpContext &qp, con
 	return std::max(copies, 1u);
 }
 
-// False: the sender's payload could not be read, and the sender knows.
+// False: it has not been delivered, and the sender knows.
 bool Engine::State::hand_over(Function &function, QpContext &qp, Function &peer, QpContext &peer_qp,
 			      const Segment &segment)
 {
-	if (handle_segment(peer, peer_qp, segment, now) != Delivery::kSourceFault)
+	switch (handle_segment(peer, peer_qp, segment, now)) {
+	case Delivery::kDone:
 		return true;
-	handle_payload_fault(function, qp, segment, now);
+	case Delivery::kSourceFault:
+		handle_payload_fault(function, qp, segment, now);
+		break;
+	case Delivery::kPause:
+		handle_pause(function, qp, segment, now);
+		break;
+	}
 	activate(function, qp);
 	return false;
 }

@@ -174,7 +174,7 @@ TEST_F(UnreliableDatagram, WhatCannotBePlacedIsDropped)
 	DatagramQp b = ready(1);
 	ohca_wqe_datagram to = address(a, b);
 	post(a, to, 8); // no WQE
-	net.run();
+	starve();
 	EXPECT_EQ(net[1].counter(OHCA_COUNTER_DATAGRAMS_DROPPED), 1u);
 	b.post_receive(1, 40 + 99);
 	post(a, to, 100); // too small
@@ -202,6 +202,64 @@ TEST_F(UnreliableDatagram, WhatCannotBePlacedIsDropped)
 	ASSERT_TRUE(cqe);
 	EXPECT_EQ(cqe->wqe_index, 1u);
 	EXPECT_EQ(cqe->byte_length, 139u);
+}
+
+// OHCA-LINK-D1
+TEST_F(UnreliableDatagram, ASlowReceiverPausesItsSender)
+{
+	DatagramQp a = ready(0);
+	DatagramQp b = ready(1);
+	for (uint32_t i = 0; i < 3; i++)
+		post(a, address(a, b), 8 + i);
+	for (uint32_t i = 0; i < 3; i++) {
+		net.advance(kPauseMaxNs / 2);
+		EXPECT_FALSE(poll(0));
+		b.post_receive(i, 100);
+		net.advance(kPauseNs);
+		expect_sent(0, i);
+		std::optional<ohca_cqe> cqe = poll(1);
+		ASSERT_TRUE(cqe);
+		EXPECT_EQ(cqe->wqe_index, i);
+		EXPECT_EQ(cqe->byte_length, OHCA_GRH_SIZE + 8 + i);
+	}
+	EXPECT_EQ(net[1].counter(OHCA_COUNTER_DATAGRAMS_DROPPED), 0u);
+	EXPECT_EQ(net[0].counter(OHCA_COUNTER_TX_BYTES), 8u + 9u + 10u);
+}
+
+// OHCA-LINK-D1: or not for long.
+TEST_F(UnreliableDatagram, AReceiverThatStaysEmptyLosesDatagrams)
+{
+	DatagramQp a = ready(0);
+	DatagramQp b = ready(1);
+	for (uint32_t i = 0; i < 3; i++)
+		post(a, address(a, b), 8);
+	starve();
+	for (uint32_t i = 0; i < 3; i++) // together: they wait for the same
+		expect_sent(0, i);
+	EXPECT_EQ(net[1].counter(OHCA_COUNTER_DATAGRAMS_DROPPED), 3u);
+	b.post_receive(1, 100);
+	post(a, address(a, b), 8);
+	post(a, address(a, b), 8);
+	net.run();
+	expect_sent(0, 3);
+	EXPECT_FALSE(poll(0)); // a new period
+	starve();
+	expect_sent(0, 4);
+}
+
+// OHCA-LINK-D1
+TEST_F(UnreliableDatagram, AResetEndsAPause)
+{
+	DatagramQp a = ready(0);
+	DatagramQp b = ready(1);
+	post(a, address(a, b), 8);
+	net.run();
+	FakeFunction::must(net[0].modify(a.qp.qpn, OHCA_QP_STATE_ERR, 0));
+	net.run();
+	expect_sent(0, 0, OHCA_CQE_STATUS_FLUSHED);
+	b.post_receive(1, 100);
+	starve();
+	EXPECT_FALSE(poll(1));
 }
 
 // OHCA-UD-D2
@@ -280,7 +338,7 @@ TEST_F(UnreliableDatagram, ErrorsOfTheSenderStopItsSendQueueOnly)
 		EXPECT_EQ(cqe->wqe_index, 5u);
 		FakeFunction::must(net[0].modify(a.qp.qpn, OHCA_QP_STATE_RTS, 0));
 		post(a, address(a, b), 8);
-		net.run();
+		starve();
 		expect_sent(0, 3);
 	}
 }
@@ -381,6 +439,7 @@ TEST_F(UnreliableDatagram, ServicesDoNotHearEachOther)
 TEST_F(UnreliableDatagram, SendQueueDrains)
 {
 	DatagramQp a = ready(0);
+	DatagramQp b = ready(1);
 	ohca_qp_attributes attributes{};
 	attributes.sq_drained_event = 1;
 	FakeFunction::must(
@@ -388,9 +447,10 @@ TEST_F(UnreliableDatagram, SendQueueDrains)
 	std::optional<ohca_eqe> event = net[0].async_eq.poll();
 	ASSERT_TRUE(event);
 	EXPECT_EQ(event->type, OHCA_EVENT_SQ_DRAINED);
-	post(a, address(a, a), 8);
+	post(a, address(a, b), 8);
 	net.run();
 	EXPECT_FALSE(poll(0));
+	b.post_receive(1, 100);
 	FakeFunction::must(net[0].modify(a.qp.qpn, OHCA_QP_STATE_RTS, 0));
 	net.run();
 	expect_sent(0, 0);

@@ -8,6 +8,7 @@
 #include "core/gid.hh"
 #include "core/tests/loopback.hh"
 #include "core/transport/datagram.hh"
+#include "core/transport/unreliable.hh"
 
 namespace ohca::core::test {
 
@@ -93,6 +94,8 @@ protected:
 		from.qp.ring();
 	}
 	std::optional<ohca_cqe> poll(uint32_t function) { return net.cq(function).poll(); }
+	// Longer than senders wait for a receiver (OHCA-LINK-D1).
+	void starve() { net.advance(kPauseMaxNs + 10 * kPauseNs); }
 	void expect_sent(uint32_t function, uint32_t index, uint8_t status = OHCA_CQE_STATUS_SUCCESS,
 			 uint32_t vendor_error = OHCA_VENDOR_ERROR_NONE)
 	{

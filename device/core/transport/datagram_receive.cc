@@ -56,11 +56,14 @@ Delivery receive_datagram(Function &function, QpContext &qp, const Segment &segm
 		return Delivery::kDone;
 	}
 	ReceiveWqe wqe;
-	const bool found = segment.payload_length <= function.state().port_max_mtu &&
-			   find_unreliable_receive_wqe(function, qp, wqe);
+	Admission admission = Admission::kLost;
+	if (segment.payload_length <= function.state().port_max_mtu)
+		admission = admit(function, qp, segment, wqe);
+	if (admission == Admission::kPaused)
+		return Delivery::kPause;
 	// IBTA 9.9.3: too small a buffer is the sender's business, if anybody's (class D): the WQE
 	// stays for a datagram that fits.
-	if (!found || wqe.length < OHCA_GRH_SIZE + segment.payload_length) {
+	if (admission == Admission::kLost || wqe.length < OHCA_GRH_SIZE + segment.payload_length) {
 		function.count(OHCA_COUNTER_DATAGRAMS_DROPPED);
 		return Delivery::kDone;
 	}

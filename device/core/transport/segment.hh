@@ -47,6 +47,7 @@ struct Segment {
 	bool last = false;
 	bool solicited = false;
 	bool ack_request = false;
+	bool may_pause = false;      // UC, UD: the sender waits if there is no receive WQE (link pause)
 	bool has_immediate = false;  // last of SEND/WRITE
 	bool has_invalidate = false; // last of SEND
 	uint8_t aeth_syndrome = 0;   // IBTA 9.7.5.1.2: ACK 0x1f, RNR NAK 0x20|timer, NAK 0x60|code

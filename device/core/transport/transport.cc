@@ -94,12 +94,21 @@ void handle_payload_fault(Function &function, QpContext &qp, const Segment &segm
 		fail_request(function, qp, segment);
 }
 
+void handle_pause(Function &function, QpContext &qp, const Segment &segment, TimeNs now)
+{
+	take_back_transmission(function, qp, segment);
+	qp.requester.rnr_until_ns = now + kPauseNs;
+	function.count(OHCA_COUNTER_TX_SEGMENTS, -uint64_t{1});
+	function.count(OHCA_COUNTER_TX_BYTES, -segment.payload_length);
+}
+
 bool poll_transmit(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
 		   TransmitScratch &scratch, Segment &segment)
 {
 	if (is_unreliable(qp)) {
-		if (!transmit_unreliable(function, qp, limits, scratch, segment))
+		if (!transmit_unreliable(function, qp, now, limits, scratch, segment))
 			return false;
+		segment.may_pause = limits.lossless && segment.dest_qpn != OHCA_QPN_MULTICAST;
 	} else if (!(response_pending(qp) && transmit_response(function, qp, limits, scratch, segment)) &&
 		   !transmit_request(function, qp, now, limits, scratch, segment)) {
 		return false;

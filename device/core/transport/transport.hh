@@ -23,6 +23,7 @@ class Function;
 
 struct TransportLimits {
 	uint64_t segment_payload_max = kSegmentPayloadMax; // path MTU on a wire: one packet per segment
+	bool lossless = false; // the link pauses a sender of UC or UD rather than lose its message
 };
 
 // The send queue may have new WQEs.
@@ -31,15 +32,20 @@ void handle_doorbell(Function &function, QpContext &qp, TimeNs now);
 enum class Delivery : uint8_t {
 	kDone,
 	kSourceFault, // the payload could not be read; nothing has happened here
+	kPause,       // no receive WQE yet; nothing has happened here. Only if Segment::may_pause
 };
 
 // A segment addressed to this queue pair arrived. The payload is consumed before it returns.
-// On kSourceFault the owner tells the sender with handle_payload_fault().
+// On kSourceFault the owner tells the sender with handle_payload_fault(), on kPause with handle_pause().
 Delivery handle_segment(Function &function, QpContext &qp, const Segment &segment, TimeNs now);
 
 // Memory behind the payload of a segment that this queue pair's poll_transmit() gave was not
 // reachable. A request completes in error; a READ response becomes a NAK.
 void handle_payload_fault(Function &function, QpContext &qp, const Segment &segment, TimeNs now);
+
+// The segment that this queue pair's poll_transmit() gave last could not be delivered yet: it is
+// transmitted again a little later.
+void handle_pause(Function &function, QpContext &qp, const Segment &segment, TimeNs now);
 
 // `now` has reached poll_timeout().
 void handle_timeout(Function &function, QpContext &qp, TimeNs now);

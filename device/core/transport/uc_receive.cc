@@ -18,6 +18,13 @@ void lose_message(Function &function, QpContext &qp, bool more_follows)
 	qp.responder.message_lost = more_follows;
 }
 
+// The packet comes again, as if it had not been here.
+Delivery pause(QpContext &qp, const Segment &segment)
+{
+	qp.responder.expected_psn = segment.psn;
+	return Delivery::kPause;
+}
+
 // IBTA 9.8.2.2.1. False: the packet belongs to a message that is lost.
 bool synchronize(Function &function, QpContext &qp, const Segment &segment)
 {
@@ -71,7 +78,10 @@ Delivery receive_uc_send(Function &function, QpContext &qp, const Segment &segme
 	uint64_t capacity;
 
 	if (segment.first) {
-		if (!find_unreliable_receive_wqe(function, qp, wqe)) {
+		const Admission admission = admit(function, qp, segment, wqe);
+		if (admission == Admission::kPaused)
+			return pause(qp, segment);
+		if (admission == Admission::kLost) {
 			lose_message(function, qp, !segment.last);
 			return Delivery::kDone;
 		}
@@ -156,9 +166,13 @@ Delivery receive_uc_write(Function &function, QpContext &qp, const Segment &segm
 		responder.write_rkey = segment.rkey;
 		responder.message_length = 0;
 	}
+	Admission admission = is_write_length_valid(responder, segment) ? Admission::kAccepted : Admission::kLost;
 	// The immediate consumes a receive WQE, whose elements are not used (IBTA 9.7.5.1).
-	if (!is_write_length_valid(responder, segment) ||
-	    (segment.has_immediate && !find_unreliable_receive_wqe(function, qp, wqe))) {
+	if (admission == Admission::kAccepted && segment.has_immediate)
+		admission = admit(function, qp, segment, wqe);
+	if (admission == Admission::kPaused)
+		return pause(qp, segment);
+	if (admission == Admission::kLost) {
 		lose_message(function, qp, !segment.last);
 		return Delivery::kDone;
 	}

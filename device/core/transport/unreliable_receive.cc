@@ -8,24 +8,39 @@
 
 namespace ohca::core {
 
-bool find_unreliable_receive_wqe(Function &function, QpContext &qp, ReceiveWqe &wqe)
+namespace {
+
+Admission admit_without_wqe(const Function &function, ResponderContext &responder, const Segment &segment)
+{
+	const TimeNs now = function.now();
+
+	if (responder.starved_since_ns == 0)
+		responder.starved_since_ns = now;
+	const bool patient = segment.may_pause && now - responder.starved_since_ns < kPauseMaxNs;
+	return patient ? Admission::kPaused : Admission::kLost;
+}
+
+} // namespace
+
+Admission admit(Function &function, QpContext &qp, const Segment &segment, ReceiveWqe &wqe)
 {
 	switch (peek_receive_wqe(function, qp, wqe)) {
 	case Fetch::kEmpty:
-		return false;
+		return admit_without_wqe(function, qp.responder, segment);
 	case Fetch::kFault:
 		enter_fatal(function, qp, OHCA_VENDOR_ERROR_DMA);
-		return false;
+		return Admission::kLost;
 	case Fetch::kBadIndex:
 		enter_fatal(function, qp, OHCA_VENDOR_ERROR_RING_INDEX);
-		return false;
+		return Admission::kLost;
 	case Fetch::kOk:
 		break;
 	}
+	qp.responder.starved_since_ns = 0;
 	if (wqe.status == OHCA_CQE_STATUS_SUCCESS)
-		return true;
+		return Admission::kAccepted;
 	fail_receive(function, qp, wqe.status, wqe.vendor_error);
-	return false;
+	return Admission::kLost;
 }
 
 void fail_receive(Function &function, QpContext &qp, uint8_t status, uint32_t vendor_error)

@@ -22,10 +22,13 @@ void enter_send_error(Function &function, QpContext &qp)
 
 } // namespace
 
-bool transmit_unreliable(Function &function, QpContext &qp, const TransportLimits &limits, TransmitScratch &scratch,
-			 Segment &segment)
+bool transmit_unreliable(Function &function, QpContext &qp, TimeNs now, const TransportLimits &limits,
+			 TransmitScratch &scratch, Segment &segment)
 {
 	finish_transmission(function, qp);
+	if (qp.requester.rnr_until_ns > now)
+		return false;
+	qp.requester.rnr_until_ns = 0;
 	if (qp.state != OHCA_QP_STATE_RTS && qp.state != OHCA_QP_STATE_SQD)
 		return false;
 	if (is_datagram(qp))
@@ -68,6 +71,24 @@ bool complete_local_operation(Function &function, QpContext &qp, SendWindowEntry
 	note_transmitted(qp, entry.opcode, entry.flags);
 	finish_transmission(function, qp);
 	return true;
+}
+
+void take_back_transmission(Function &function, QpContext &qp, const Segment &segment)
+{
+	RequesterContext &requester = qp.requester;
+
+	if (segment.last) {
+		requester.transmitted = 0;
+		requester.transmit_index--;
+	}
+	if (is_datagram(qp)) { // it has no window: it is fetched again
+		requester.fetch_index = requester.transmit_index;
+		requester.next_psn = segment.psn;
+		return;
+	}
+	if (segment.last)
+		requester.transmit_offset = window_entry(function, qp, requester.transmit_index).length;
+	requester.transmit_offset -= segment.payload_length;
 }
 
 void fail_transmission(Function &function, QpContext &qp)

@@ -20,7 +20,8 @@ constexpr double kCorruption = 0.02;           // of packets, with the canary
 Options UnreliableWorld::adapted(Options options)
 {
 	options.duplication = 0;
-	options.direct = false;
+	if (options.direct)
+		options.loss = 0;
 	return options;
 }
 
@@ -39,6 +40,7 @@ UnreliableWorld::UnreliableWorld(const Options &options)
 		gid.vlan_id = OHCA_VLAN_NONE;
 	}
 	limits_.segment_payload_max = options_.segment_payload_max;
+	limits_.lossless = options_.direct;
 	for (int type : {OHCA_QP_TYPE_UC, OHCA_QP_TYPE_UD}) {
 		const auto a = create_end(0, static_cast<uint8_t>(type));
 		const auto b = create_end(1, static_cast<uint8_t>(type));
@@ -92,8 +94,26 @@ void UnreliableWorld::transmit(UnreliableFlow &flow)
 		Segment segment;
 		if (!poll_transmit(function, *flow.from().qp, now_, limits_, scratch_, segment))
 			return;
-		network_.send(now_, flow.to().host->function().index(), segment, false);
+		if (options_.direct)
+			deliver_directly(flow, segment);
+		else
+			network_.send(now_, flow.to().host->function().index(), segment, false);
 	}
+}
+
+void UnreliableWorld::deliver_directly(UnreliableFlow &flow, const Segment &segment)
+{
+	Function &function = flow.to().host->function();
+
+	function.set_now(now_);
+	const Delivery delivery = handle_segment(function, *flow.to().qp, segment, now_);
+	if (delivery == Delivery::kPause) {
+		handle_pause(flow.from().host->function(), *flow.from().qp, segment, now_);
+		return;
+	}
+	datagrams_delivered_ += segment.datagram != nullptr;
+	outcome_.segments++;
+	flow.poll();
 }
 
 void UnreliableWorld::deliver_due()
@@ -181,6 +201,8 @@ void UnreliableWorld::judge()
 	// Each datagram that the network has not lost is accounted for.
 	if (datagrams_received + dropped != datagrams_delivered_)
 		verdict_.fail("datagrams are missing");
+	if (options_.direct && dropped + lost > 0)
+		verdict_.fail("a sender was not paused");
 	const uint64_t sent = flows_[0]->posted() + flows_[1]->posted();
 	const uint64_t received = flows_[0]->received() + flows_[1]->received();
 	// What the network has lost from end to end nobody can count; what it reorders counts twice.

@@ -22,6 +22,8 @@ private:
 	UnreliableFlow::End create_end(uint32_t host, uint8_t type);
 	void connect(core::QpContext &qp, const core::QpContext &peer, uint32_t host);
 	void transmit(UnreliableFlow &flow);
+	// As in one process: no copy, and a link that pauses senders.
+	void deliver_directly(UnreliableFlow &flow, const core::Segment &segment);
 	void deliver_due();
 	bool step(uint32_t limit, bool generous);
 	void run_phase(uint32_t limit, bool generous);
