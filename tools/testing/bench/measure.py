@@ -10,26 +10,42 @@ import os
 import re
 import subprocess
 import sys
+from collections import namedtuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest"))
 from pair import Pair
 from quick_start import keep_two_providers
 from report import Failure, check, run
 
-# name: program, message size in bytes, column of the result, whether more is better,
-#       iterations on ohca0 and on rxe0 (chosen so that a run takes about a second on either)
+# program; message size in bytes; column of the result; whether more is better; iterations on ohca0
+# and on rxe0 (chosen so that a run takes about a second on either; 0: rxe has nothing like it);
+# what kind of queue pair, for perftest
+Figure = namedtuple("Figure", "program size column more iterations arguments", defaults=((),))
+UC, UD, XRC, SRQ = ("-c", "UC"), ("-c", "UD"), ("-c", "XRC"), ("--use-srq",)
 PERFTEST = {
-    "write_rate_8": ("ib_write_bw", 8, 4, True, 400000, 20000),
-    "read_rate_8": ("ib_read_bw", 8, 4, True, 100000, 20000),
-    "send_rate_8": ("ib_send_bw", 8, 4, True, 100000, 10000),
-    "atomic_rate": ("ib_atomic_bw", 8, 4, True, 100000, 20000),
-    "write_bandwidth_64k": ("ib_write_bw", 65536, 3, True, 50000, 1000),
-    "read_bandwidth_64k": ("ib_read_bw", 65536, 3, True, 50000, 1000),
-    "send_bandwidth_64k": ("ib_send_bw", 65536, 3, True, 20000, 1000),
-    "write_bandwidth_1m": ("ib_write_bw", 1 << 20, 3, True, 5000, 100),
-    "write_latency_2": ("ib_write_lat", 2, 4, False, 10000, 5000),
-    "send_latency_2": ("ib_send_lat", 2, 4, False, 10000, 5000),
-    "read_latency_2": ("ib_read_lat", 2, 4, False, 10000, 5000),
+    "write_rate_8": Figure("ib_write_bw", 8, 4, True, (400000, 20000)),
+    "read_rate_8": Figure("ib_read_bw", 8, 4, True, (100000, 20000)),
+    "send_rate_8": Figure("ib_send_bw", 8, 4, True, (100000, 10000)),
+    "atomic_rate": Figure("ib_atomic_bw", 8, 4, True, (100000, 20000)),
+    "write_bandwidth_64k": Figure("ib_write_bw", 65536, 3, True, (50000, 1000)),
+    "read_bandwidth_64k": Figure("ib_read_bw", 65536, 3, True, (50000, 1000)),
+    "send_bandwidth_64k": Figure("ib_send_bw", 65536, 3, True, (20000, 1000)),
+    "write_bandwidth_1m": Figure("ib_write_bw", 1 << 20, 3, True, (5000, 100)),
+    "write_latency_2": Figure("ib_write_lat", 2, 4, False, (10000, 5000)),
+    "send_latency_2": Figure("ib_send_lat", 2, 4, False, (10000, 5000)),
+    "read_latency_2": Figure("ib_read_lat", 2, 4, False, (10000, 5000)),
+    "uc_write_rate_8": Figure("ib_write_bw", 8, 4, True, (400000, 20000), UC),
+    "uc_write_bandwidth_64k": Figure("ib_write_bw", 65536, 3, True, (50000, 1000), UC),
+    "uc_send_latency_2": Figure("ib_send_lat", 2, 4, False, (10000, 5000), UC),
+    "ud_send_rate_8": Figure("ib_send_bw", 8, 4, True, (100000, 10000), UD),
+    "ud_send_bandwidth_1k": Figure("ib_send_bw", 1024, 3, True, (100000, 10000), UD),
+    "ud_send_latency_2": Figure("ib_send_lat", 2, 4, False, (10000, 5000), UD),
+    "srq_send_rate_8": Figure("ib_send_bw", 8, 4, True, (100000, 10000), SRQ),
+    "srq_send_bandwidth_64k": Figure("ib_send_bw", 65536, 3, True, (20000, 1000), SRQ),
+    "srq_send_latency_2": Figure("ib_send_lat", 2, 4, False, (10000, 5000), SRQ),
+    "xrc_write_rate_8": Figure("ib_write_bw", 8, 4, True, (400000, 0), XRC),
+    "xrc_send_bandwidth_64k": Figure("ib_send_bw", 65536, 3, True, (20000, 0), XRC),
+    "xrc_send_latency_2": Figure("ib_send_lat", 2, 4, False, (10000, 0), XRC),
 }
 DEVICES = ("ohca0", "rxe0")
 ADDRESS = "10.77.0.1"
@@ -39,17 +55,16 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def perftest(device, name):
-    program, size, column, _, *iterations = PERFTEST[name]
-    arguments = ["-d", device, "-F", "-n", str(iterations[DEVICES.index(device)])]
-    if program != "ib_atomic_bw":
-        arguments += ["-s", str(size)]
-    _, client = Pair(program, [], [], arguments, ADDRESS, deadline=120).finish()
+def perftest(device, figure):
+    arguments = ["-d", device, "-F", "-n", str(figure.iterations[DEVICES.index(device)]), *figure.arguments]
+    if figure.program != "ib_atomic_bw":
+        arguments += ["-s", str(figure.size)]
+    _, client = Pair(figure.program, [], [], arguments, ADDRESS, deadline=120).finish()
     for line in client.splitlines():
         fields = line.split()
-        if fields and fields[0] == str(size) and len(fields) > column:
-            return float(fields[column])
-    raise Failure(f"{client}\n{program} on {device}: no line of {size} bytes in its output")
+        if fields and fields[0] == str(figure.size) and len(fields) > figure.column:
+            return float(fields[figure.column])
+    raise Failure(f"{client}\n{' '.join([figure.program, *arguments])}: no line of {figure.size} bytes in its output")
 
 
 def better(a, b, more):
@@ -57,13 +72,14 @@ def better(a, b, more):
 
 
 def measure_perftest(results, rounds):
-    for name, (program, size, _, more, *_) in PERFTEST.items():
+    for name, figure in PERFTEST.items():
         row = results.setdefault(name, {})
         for _ in range(rounds):
-            for device in DEVICES:
-                row[device] = better(row.get(device), perftest(device, name), more)
+            for device, iterations in zip(DEVICES, figure.iterations):
+                if iterations:
+                    row[device] = better(row.get(device), perftest(device, figure), figure.more)
             if name == "write_bandwidth_1m":
-                answer = json.loads(run("host-request", "memcpy", str(size)))
+                answer = json.loads(run("host-request", "memcpy", str(figure.size)))
                 row["memcpy"] = better(row.get("memcpy"), answer["bytes_per_second"] / (1 << 20), True)
         say(f"{name}: {row}")
 

@@ -18,17 +18,36 @@ _AGAINST_RXE = (
     ("write_latency_2", "WRITE latency, 2 B, typical", "us", 5),
     ("send_latency_2", "SEND latency, 2 B, typical", "us", 5),
     ("read_latency_2", "READ latency, 2 B, typical", "us", None),
+    ("uc_write_rate_8", "UC WRITE rate, 8 B", "Mmsg/s", 20),
+    ("uc_write_bandwidth_64k", "UC WRITE bandwidth, 64 KiB", "MiB/s", 20),
+    ("uc_send_latency_2", "UC SEND latency, 2 B, typical", "us", 5),
+    ("ud_send_rate_8", "UD SEND rate, 8 B", "Mmsg/s", 20),
+    ("ud_send_bandwidth_1k", "UD SEND bandwidth, 1 KiB", "MiB/s", 20),
+    ("ud_send_latency_2", "UD SEND latency, 2 B, typical", "us", 5),
+    ("srq_send_rate_8", "SEND rate, 8 B, into an SRQ", "Mmsg/s", 20),
+    ("srq_send_bandwidth_64k", "SEND bandwidth, 64 KiB, into an SRQ", "MiB/s", 20),
+    ("srq_send_latency_2", "SEND latency, 2 B, typical, into an SRQ", "us", 5),
+)
+# figure, title, unit, figure of RC: rxe has no XRC
+_XRC = (
+    ("xrc_write_rate_8", "XRC WRITE rate, 8 B", "Mmsg/s", "write_rate_8"),
+    ("xrc_send_bandwidth_64k", "XRC SEND bandwidth, 64 KiB", "MiB/s", "send_bandwidth_64k"),
+    ("xrc_send_latency_2", "XRC SEND latency, 2 B, typical", "us", "send_latency_2"),
 )
 # Measured once (facts.md of the project): kernel instructions cannot be counted by callgrind.
 _RXE_INSTRUCTIONS = 15000
 
 
+def _compared(title, unit, ours, yardstick, yardstick_name, target):
+    ratio = yardstick / ours if unit == "us" else ours / yardstick
+    return Row(title, unit, ours, yardstick, yardstick_name, ratio, target)
+
+
 def rows(results):
-    table = []
-    for figure, title, unit, target in _AGAINST_RXE:
-        ours, rxe = results[figure]["ohca0"], results[figure]["rxe0"]
-        ratio = rxe / ours if unit == "us" else ours / rxe
-        table.append(Row(title, unit, ours, rxe, "rxe", ratio, target))
+    table = [_compared(title, unit, results[figure]["ohca0"], results[figure]["rxe0"], "rxe", target)
+             for figure, title, unit, target in _AGAINST_RXE]
+    table += [_compared(title, unit, results[figure]["ohca0"], results[rc]["ohca0"], "RC on ohca0 (rxe has no XRC)", None)
+              for figure, title, unit, rc in _XRC]
     bandwidth = results["write_bandwidth_1m"]
     table.append(Row("WRITE bandwidth, 1 MiB, against memcpy", "MiB/s", bandwidth["ohca0"], bandwidth["memcpy"],
                      "memcpy on the device's side", bandwidth["ohca0"] / bandwidth["memcpy"], 0.6))
