@@ -228,14 +228,18 @@ err_wq:
 void ohca_stop(struct ohca_dev *dev)
 {
 	ohca_change_state(dev, OHCA_STATE_REMOVING);
-	ohca_netdev_unregister(dev);
 	/* Applications lose their queues; let those that poll them know. */
 	ohca_mark_uars_failed(dev);
 	mutex_lock(&dev->event_lock);
 	dev->ib_registered = false;
 	mutex_unlock(&dev->event_lock);
-	cancel_work_sync(&dev->port.work);
+	/*
+	 * Kernel users part from their peers in here, for which the port has
+	 * to be up: without an answer the CM would try for more than a minute.
+	 */
 	ib_unregister_device(&dev->ibdev);
+	ohca_netdev_unregister(dev);
+	cancel_work_sync(&dev->port.work);
 
 	ohca_eqs_destroy(dev);
 	ohca_cmdq_stop(dev);
