@@ -54,5 +54,10 @@ def _usable(device):
     return port_state(device) == "ACTIVE" and not gid.startswith("0000:0000:0000:0000:0000:0000")
 
 
+def counter(name, device="ohca0"):
+    with open(f"/sys/class/infiniband/{device}/ports/1/hw_counters/{name}") as f:
+        return int(f.read())
+
+
 def wait_usable(device="ohca0", deadline=30.0):
     wait_for(f"{device} to be active with its GIDs", lambda: _usable(device), deadline)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""fio on a file or block device: data with checksums, load in the background, throughput."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+from report import check, run
+
+_DIRECT = ("--direct=1", "--ioengine=libaio", "--fallocate=none")
+_CHECKSUM = ("--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0")
+
+
+def verify(path, block, size, deadline=120):
+    """Everything is written, in random order, and then read; each block carries its checksum."""
+    run("fio", "--name=verify", f"--filename={path}", "--rw=randwrite", f"--bs={block}", f"--size={size}",
+        "--iodepth=16", "--do_verify=1", *_DIRECT, *_CHECKSUM, deadline=deadline)
+
+
+class Load:
+    """Blocks written, read and compared until the time is over, whatever happens to the path meanwhile."""
+
+    def __init__(self, path, block="4k", size="8m", seconds=10):
+        self._output = tempfile.TemporaryFile("w+", errors="replace")
+        self._end = time.monotonic() + seconds
+        self._process = subprocess.Popen(
+            ["fio", "--name=load", f"--filename={path}", "--rw=randwrite", f"--bs={block}", f"--size={size}",
+             "--iodepth=16", "--verify_backlog=128", "--time_based", f"--runtime={seconds}", *_DIRECT, *_CHECKSUM],
+            stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True)
+
+    def check_running(self):
+        check(self._process.poll() is None, f"{self._text()}\nthe load ended before it was disturbed")
+
+    def _text(self):
+        self._output.seek(0)
+        return self._output.read()
+
+    def _wait(self, deadline):
+        try:
+            self._process.wait(max(self._end - time.monotonic(), 0) + deadline)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(deadline)
+            return False
+        return True
+
+    def succeed(self, deadline=60):
+        check(self._wait(deadline), f"{self._text()}\nthe load did not end within {deadline} s after its time")
+        check(self._process.returncode == 0, f"{self._text()}\nfio: status {self._process.returncode}")
+
+    def fail(self, deadline=60):
+        """An I/O error is what it was to get, and not a block with other content."""
+        check(self._wait(deadline), f"{self._text()}\nthe load did not notice within {deadline} s after its time")
+        text = self._text()
+        check(self._process.returncode != 0, f"{text}\nfio: no error")
+        check("verify:" not in text, f"{text}\nfio: bad data")
+
+
+def measure(path, rw, block, depth, seconds, size="64m"):
+    """Operations and bytes per second."""
+    output = run("fio", "--name=measure", f"--filename={path}", f"--rw={rw}", f"--bs={block}", f"--size={size}",
+                 f"--iodepth={depth}", "--time_based", f"--runtime={seconds}", "--ramp_time=1", "--norandommap",
+                 "--output-format=json", *_DIRECT, deadline=60 + seconds)
+    result = json.loads(output[output.index("{"):])["jobs"][0]["write" if "write" in rw else "read"]
+    return result["iops"], result["bw_bytes"]

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""NVMe over RDMA: a RAM disk as target, and the host's connection to it."""
+import glob
+import os
+import re
+
+from report import Failure, run, wait_for
+
+_CONFIG = "/sys/kernel/config/nvmet"
+_SUBSYSTEM = f"{_CONFIG}/subsystems/ram"
+_NAMESPACE = f"{_SUBSYSTEM}/namespaces/1"
+_PORT = f"{_CONFIG}/ports/1"
+_LINK = f"{_PORT}/subsystems/ram"
+_INLINE_BYTES = 16384
+
+
+def _write(path, text):
+    try:
+        with open(path, "w") as f:
+            f.write(text)
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
+
+
+def prepare(size_kib=65536):
+    """What is loaded once: the RAM disk and the modules that the transports come on."""
+    if not os.path.isdir("/sys/kernel/config/nvmet"):
+        run("modprobe", "nvmet")
+    if not os.path.ismount("/sys/kernel/config"):
+        run("mount", "-t", "configfs", "none", "/sys/kernel/config")
+    run("modprobe", "brd", "rd_nr=1", f"rd_size={size_kib}")
+    run("modprobe", "nvme-rdma")
+
+
+class Target:
+    """The RAM disk, offered at an address."""
+
+    def __init__(self, address, use_srq="N"):
+        run("modprobe", "nvmet-rdma", f"use_srq={use_srq}")
+        for path in (_NAMESPACE, _PORT):
+            os.makedirs(path)
+        _write(f"{_SUBSYSTEM}/attr_allow_any_host", "1")
+        _write(f"{_NAMESPACE}/device_path", "/dev/ram0")
+        _write(f"{_NAMESPACE}/enable", "1")
+        for name, value in (("addr_trtype", "rdma"), ("addr_adrfam", "ipv4"), ("addr_traddr", address),
+                            ("addr_trsvcid", "4420"), ("param_inline_data_size", str(_INLINE_BYTES))):
+            _write(f"{_PORT}/{name}", value)
+        self.show()
+
+    @staticmethod
+    def show():
+        os.symlink(_SUBSYSTEM, _LINK)
+
+    @staticmethod
+    def hide():
+        """Hosts lose their connections, and can make no new ones."""
+        os.unlink(_LINK)
+
+    def withdraw(self):
+        self.hide()
+        os.rmdir(_PORT)
+        _write(f"{_NAMESPACE}/enable", "0")
+        os.rmdir(_NAMESPACE)
+        os.rmdir(_SUBSYSTEM)
+        run("rmmod", "nvmet-rdma")
+
+
+def _subsystem():
+    for path in glob.glob("/sys/class/nvme-subsystem/*/subsysnqn"):
+        with open(path) as f:
+            if f.read().strip() == "ram":
+                return os.path.dirname(path)
+    return None
+
+
+def _find(pattern):
+    folder = _subsystem()
+    names = [name for name in os.listdir(folder) if re.fullmatch(pattern, name)] if folder else []
+    return names[0] if names else None
+
+
+def controller():
+    """Its folder in sysfs, or None."""
+    name = _find(r"nvme\d+")
+    return name and f"/sys/class/nvme/{name}"
+
+
+def state():
+    folder = controller()
+    try:
+        with open(f"{folder}/state") as f:
+            return f.read().strip()
+    except OSError:
+        return None
+
+
+def connect(address, queues=4):
+    """The block device. A lost connection is tried again every second."""
+    run("nvme", "connect", "-t", "rdma", "-n", "ram", "-a", address, "-s", "4420", "-i", str(queues),
+        "--reconnect-delay=1", "--ctrl-loss-tmo=120", deadline=60)
+
+    def appeared():
+        name = _find(r"nvme\d+n\d+")
+        return name and os.path.exists(f"/dev/{name}") and f"/dev/{name}"
+
+    return wait_for("the block device of the connection", appeared)
+
+
+def disconnect():
+    run("nvme", "disconnect", "-n", "ram", deadline=60)
+
+
+def reset():
+    """The host takes its queues down and connects anew."""
+    _write(f"{controller()}/reset_controller", "1")
