@@ -136,11 +136,11 @@ std::uint32_t opcodes_of(const Context &context, ibv_qp_type type)
 	if (type == IBV_QPT_UD)
 		return opcodes;
 	opcodes |= bit(IBV_WR_RDMA_WRITE) | bit(IBV_WR_RDMA_WRITE_WITH_IMM);
-	opcodes |= if_has(OHCA_FEATURE_SEND_INV, bit(IBV_WR_SEND_WITH_INV));
 	opcodes |= if_has(OHCA_FEATURE_FAST_REG, bit(IBV_WR_LOCAL_INV));
 	opcodes |= if_has(OHCA_FEATURE_WINDOW, bit(IBV_WR_BIND_MW));
 	if (type == IBV_QPT_UC)
 		return opcodes;
+	opcodes |= if_has(OHCA_FEATURE_SEND_INV, bit(IBV_WR_SEND_WITH_INV));
 	opcodes |= bit(IBV_WR_RDMA_READ);
 	opcodes |= if_has(OHCA_FEATURE_ATOMIC, bit(IBV_WR_ATOMIC_CMP_AND_SWP) | bit(IBV_WR_ATOMIC_FETCH_AND_ADD));
 	opcodes |= if_has(OHCA_FEATURE_ATOMIC_WRITE, bit(IBV_WR_ATOMIC_WRITE));

@@ -247,13 +247,13 @@ void set_builders(ibv_qp_ex &qp, ibv_qp_type type)
 	}
 	qp.wr_send = wr_send;
 	qp.wr_send_imm = wr_send_imm;
-	qp.wr_send_inv = wr_send_inv;
 	qp.wr_rdma_write = wr_rdma_write;
 	qp.wr_rdma_write_imm = wr_rdma_write_imm;
 	qp.wr_bind_mw = wr_bind_mw;
 	qp.wr_local_inv = wr_local_inv;
 	if (type == IBV_QPT_UC)
 		return;
+	qp.wr_send_inv = wr_send_inv;
 	qp.wr_rdma_read = wr_rdma_read;
 	qp.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp.wr_atomic_fetch_add = wr_atomic_fetch_add;

@@ -191,22 +191,25 @@ TEST_F(MemoryWindowTest, Flush)
 TEST_F(MemoryWindowTest, UnreliableConnections)
 {
 	ibv_qp *qp = create_qp(qp_attr(IBV_QPT_UC, cq_, IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_RDMA_WRITE |
-							       IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV));
+							       IBV_QP_EX_WITH_LOCAL_INV));
 	ASSERT_NE(qp, nullptr);
 	for (ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND, IBV_WR_SEND_WITH_IMM,
-				     IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV}) {
+				     IBV_WR_LOCAL_INV}) {
 		ibv_send_wr wr = write_wr(1, nullptr);
 		wr.num_sge = 0;
 		wr.opcode = opcode;
 		EXPECT_EQ(ohca_post_send(qp, &wr, &bad_), 0);
 	}
-	for (ibv_wr_opcode opcode : {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_WRITE}) {
+	// IBTA 9.2: packets of SEND with invalidate exist for reliable services only.
+	for (ibv_wr_opcode opcode : {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_WRITE,
+				     IBV_WR_SEND_WITH_INV}) {
 		ibv_sge element = sge(0, 8, 0);
 		ibv_send_wr wr = write_wr(1, &element);
 		wr.opcode = opcode;
 		EXPECT_EQ(ohca_post_send(qp, &wr, &bad_), EINVAL);
 	}
-	for (std::uint64_t op : {IBV_QP_EX_WITH_RDMA_READ, IBV_QP_EX_WITH_ATOMIC_WRITE, IBV_QP_EX_WITH_FLUSH}) {
+	for (std::uint64_t op : {IBV_QP_EX_WITH_RDMA_READ, IBV_QP_EX_WITH_ATOMIC_WRITE, IBV_QP_EX_WITH_FLUSH,
+				 IBV_QP_EX_WITH_SEND_WITH_INV}) {
 		EXPECT_EQ(create_qp(qp_attr(IBV_QPT_UC, cq_, op)), nullptr);
 		EXPECT_EQ(errno, EOPNOTSUPP);
 	}
