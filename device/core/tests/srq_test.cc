@@ -383,7 +383,7 @@ TEST_F(SrqTest, ErrorLeavesNoTimer)
 	EXPECT_EQ(int{cqe->status}, OHCA_CQE_STATUS_FLUSHED);
 }
 
-// OHCA-CMD-D13: a queue pair that is destroyed takes the WQE in use with it.
+// OHCA-CMD-D13 OHCA-SRQ-D11: what a queue pair that is destroyed had in use is flushed.
 TEST_F(SrqTest, DestroyInTheMiddleOfAMessage)
 {
 	auto [a, b] = pair_on(srq);
@@ -394,9 +394,65 @@ TEST_F(SrqTest, DestroyInTheMiddleOfAMessage)
 	run_until_taken(srq);
 	FakeFunction::must(net[1].destroy(OHCA_CMD_DESTROY_QP, b.qpn));
 	net.run();
+	expect_received(b, 1, OHCA_CQE_STATUS_FLUSHED);
 	EXPECT_FALSE(net.cq(1).poll().has_value());
 	send(c, kLong);
 	expect_received(d, 2);
+}
+
+// OHCA-SRQ-D11: and of one that is reset, which then begins anew.
+TEST_F(SrqTest, ResetInTheMiddleOfAMessage)
+{
+	auto [a, b] = pair_on(srq);
+	srq.post(1, room(0, kLong));
+	srq.post(2, room(1, kLong));
+	post_send(a, kLong);
+	run_until_taken(srq);
+	FakeFunction::must(net[1].modify(b.qpn, OHCA_QP_STATE_RESET, 0));
+	expect_received(b, 1, OHCA_CQE_STATUS_FLUSHED);
+	FakeFunction::must(net[1].modify(b.qpn, OHCA_QP_STATE_RESET, 0)); // once
+	EXPECT_FALSE(net.cq(1).poll().has_value());
+	FakeFunction::must(net[0].modify(a.qpn, OHCA_QP_STATE_RESET, 0));
+	net[0].connect(a, b);
+	net[1].connect(b, a);
+	send(a, kLong);
+	expect_received(b, 2);
+}
+
+// OHCA-SRQ-D11: with nothing in use, or when that was flushed before, nothing comes.
+TEST_F(SrqTest, ResetWithoutAMessage)
+{
+	auto [a, b] = pair_on(srq);
+	srq.post(1, room(0, kLong));
+	srq.post(2, room(1, kLong));
+	send(a, 8);
+	expect_received(b, 1);
+	FakeFunction::must(net[1].modify(b.qpn, OHCA_QP_STATE_RESET, 0));
+	EXPECT_FALSE(net.cq(1).poll().has_value());
+	auto [c, d] = pair_on(srq);
+	post_send(c, kLong);
+	while (!net[1].function().context().qp(d.qpn)->responder.recv_active)
+		net.engine.run(net.now);
+	FakeFunction::must(net[1].modify(d.qpn, OHCA_QP_STATE_ERR, 0));
+	expect_received(d, 2, OHCA_CQE_STATUS_FLUSHED);
+	FakeFunction::must(net[1].modify(d.qpn, OHCA_QP_STATE_RESET, 0));
+	FakeFunction::must(net[1].destroy(OHCA_CMD_DESTROY_QP, d.qpn));
+	EXPECT_FALSE(net.cq(1).poll().has_value());
+}
+
+// OHCA-SRQ-D11 OHCA-CQ-D3: a CQ that is full then overruns; the queue pair is reset all the same.
+TEST_F(SrqTest, ResetWithAFullCq)
+{
+	auto [a, b] = pair_on(srq);
+	srq.post(1, room(0, kLong));
+	post_send(a, kLong);
+	run_until_taken(srq);
+	CqContext &cq = *net[1].function().context().cq(net.cq(1).cqn);
+	cq.producer = cq.consumer_seen + (1u << cq.log_depth);
+	FakeFunction::must(net[1].modify(b.qpn, OHCA_QP_STATE_RESET, 0));
+	EXPECT_EQ(int{net[1].function().context().qp(b.qpn)->state}, OHCA_QP_STATE_RESET);
+	expect_event(OHCA_EVENT_CQ_ERROR, net.cq(1).cqn, OHCA_VENDOR_ERROR_CQ_OVERRUN);
+	expect_no_event();
 }
 
 // Many queue pairs, one SRQ of 64 entries, more messages than entries.

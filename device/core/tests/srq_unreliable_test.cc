@@ -187,6 +187,21 @@ TEST_F(SrqUnreliable, UcKeepsTheWqeOfALostMessage)
 	EXPECT_EQ(consumer(), 2u);
 }
 
+// OHCA-SRQ-D11: or goes back by a flush when the queue pair is reset.
+TEST_F(SrqUnreliable, UcResetFlushesTheWqeOfALostMessage)
+{
+	make_uc_pair();
+	post_receive(1, kLong);
+	ASSERT_NO_FATAL_FAILURE(send_half());
+	FakeFunction::must(net[1].modify(uc_receiver.qpn, OHCA_QP_STATE_RESET, 0));
+	auto cqe = poll(1);
+	ASSERT_TRUE(cqe);
+	EXPECT_EQ(int{cqe->status}, OHCA_CQE_STATUS_FLUSHED);
+	EXPECT_EQ(cqe->wqe_index, 1u);
+	EXPECT_FALSE(poll(1));
+	EXPECT_EQ(consumer(), 1u);
+}
+
 // OHCA-SRQ-D7: or is flushed.
 TEST_F(SrqUnreliable, UcFlushesTheWqeOfALostMessage)
 {

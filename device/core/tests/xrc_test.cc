@@ -311,6 +311,17 @@ TEST_F(XrcTest, ErrorFlushesTheWqeInUse)
 	EXPECT_EQ(queues[0].srq.query().consumer, 1u);
 }
 
+// OHCA-SRQ-D11: in the CQ of the SRQ, which outlives the target.
+TEST_F(XrcTest, TargetDestroyedInTheMiddleOfAMessage)
+{
+	post(queues[0], 1, kLong);
+	post_send(request(OHCA_WR_SEND, queues[0]), kLong);
+	run_until_taken(queues[0].srq);
+	FakeFunction::must(net[1].destroy(OHCA_CMD_DESTROY_QP, target.qpn));
+	expect_received(queues[0], 1, OHCA_CQE_STATUS_FLUSHED);
+	EXPECT_FALSE(queues[0].cq.poll().has_value());
+}
+
 // A target has no rings, record or slot; no state may look at them.
 TEST_F(XrcTest, TargetsGoThroughAllStates)
 {

@@ -3,6 +3,7 @@
 // Queue pair states (IBTA 10.3.1). The command processor has checked that the
 // transition is legal and has stored the attributes.
 #include "core/mem/memory_window.hh"
+#include "core/transport/receive_wqe.hh"
 #include "core/transport/requester.hh"
 #include "core/transport/responder.hh"
 
@@ -64,6 +65,7 @@ void handle_state_change(Function &function, QpContext &qp, uint8_t from, TimeNs
 		return;
 	switch (qp.state) {
 	case OHCA_QP_STATE_RESET:
+		function.set_now(now);
 		reset(function, qp);
 		return;
 	case OHCA_QP_STATE_RTR:
@@ -94,6 +96,7 @@ void release_resources(Function &function, QpContext &qp)
 {
 	ContextMemory &context = function.context();
 
+	flush_held_srq_wqe(function, qp);
 	free_window(function, qp);
 	// IBTA 10.6.7.2.2: windows of type 2B are bound to the queue pair, and end with it.
 	function.add_command_cost(release_windows(context, qp));

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/transport/completion.hh"
 #include "core/transport/responder.hh"
 
 namespace ohca::core {
@@ -56,6 +57,18 @@ void hold_receive_wqe(Function &function, QpContext &qp)
 		take_srq_wqe(function, srqn);
 	else
 		responder.rq_index++;
+}
+
+void flush_held_srq_wqe(Function &function, QpContext &qp)
+{
+	const uint8_t state = qp.state;
+
+	if (!qp.responder.recv_active || receive_srq(qp) == 0)
+		return;
+	qp.responder.recv_active = 0;
+	qp.state = OHCA_QP_STATE_ERR; // a CQ that has overrun must not start a transition of its own
+	complete_receive(function, qp, {.tag = qp.responder.recv_tag, .status = OHCA_CQE_STATUS_FLUSHED});
+	qp.state = state;
 }
 
 bool keep_receive_wqe(Function &function, QpContext &qp, const ReceiveWqe &wqe)

@@ -31,6 +31,10 @@ uint32_t receive_pd(Function &function, const QpContext &qp);
 Fetch peek_receive_wqe(Function &function, QpContext &qp, ReceiveWqe &wqe);
 void hold_receive_wqe(Function &function, QpContext &qp);
 
+// For a queue pair that is reset or destroyed: the WQE of an SRQ that it holds completes as
+// flushed, so that the SRQ gets its room back; one of its own receive queue ends with it.
+void flush_held_srq_wqe(Function &function, QpContext &qp);
+
 // False: out of context memory.
 bool keep_receive_wqe(Function &function, QpContext &qp, const ReceiveWqe &wqe);
 std::span<const ohca_sge> kept_sges(Function &function, const QpContext &qp);
