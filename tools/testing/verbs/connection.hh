@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// Taking an RC queue pair from RESET to RTS.
+// Taking a queue pair of any type from RESET to RTS.
 #pragma once
 
 #include "device.hh"
@@ -19,12 +19,16 @@ struct ConnectionOptions {
 	std::uint8_t ack_timeout = 18;   // 1 s: a busy machine must not look like a lost packet
 	std::uint8_t retry_count = 7;
 	std::uint8_t rnr_retry = 7;      // for ever
+	std::uint32_t qkey = 0x1234567;  // UD
 };
 
 struct Peer {
 	ibv_gid gid;
 	std::uint32_t qpn;
 };
+
+// What a transition must be given (IBTA 11.2.5.2), IBV_QP_STATE among it.
+int required_attributes(ibv_qp_type type, ibv_qp_state to);
 
 // Each returns 0 or an errno.
 int to_init(ibv_qp *qp, const ConnectionOptions &options);

@@ -20,7 +20,7 @@ Device::Device(const std::string &name) : name_(name)
 		fail("there is no RDMA device %s (among %d)", name.c_str(), count);
 	must_succeed(ibv_query_device(context_, &attributes_), "ibv_query_device");
 	must_succeed(ibv_query_port(context_, kPort, &port_), "ibv_query_port");
-	choose_gid();
+	read_gids();
 }
 
 Device::~Device()
@@ -33,21 +33,31 @@ bool Device::is_ohca() const
 	return attributes_.vendor_id == 0x1b36 && attributes_.vendor_part_id == 0x0c0a;
 }
 
-void Device::choose_gid()
+void Device::read_gids()
 {
-	static constexpr std::uint8_t kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 	for (int i = 0; i < port_.gid_tbl_len && i < 256; i++) {
 		ibv_gid_entry entry{};
 		if (ibv_query_gid_ex(context_, kPort, static_cast<std::uint32_t>(i), &entry, 0) != 0)
 			continue;
-		const bool over_ipv4 = std::memcmp(entry.gid.raw, kMappedPrefix, sizeof(kMappedPrefix)) == 0;
-		gid_ = entry.gid;
-		gid_index_ = static_cast<std::uint8_t>(i);
-		if (over_ipv4 && entry.gid_type == IBV_GID_TYPE_ROCE_V2)
-			return;
+		const Gid gid = {entry.gid, static_cast<std::uint8_t>(i)};
+		const bool is_first = preferred_.gid.global.interface_id == 0;
+		if (entry.gid_type != IBV_GID_TYPE_ROCE_V2) {
+			if (is_first)
+				preferred_ = gid;
+			continue;
+		}
+		if (is_first || (gid.is_ipv4() && !preferred_.is_ipv4()))
+			preferred_ = gid;
+		gids_.push_back(gid);
 	}
-	if (gid_.global.interface_id == 0)
+	if (preferred_.gid.global.interface_id == 0)
 		fail("%s has no GID", name_.c_str());
+}
+
+bool is_ipv4_mapped(const ibv_gid &gid)
+{
+	static constexpr std::uint8_t kMappedPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+	return std::memcmp(gid.raw, kMappedPrefix, sizeof(kMappedPrefix)) == 0;
 }
 
 }  // namespace verbs_test

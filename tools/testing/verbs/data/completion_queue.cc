@@ -91,8 +91,17 @@ int CompletionQueue::poll_classic(Completion *completions, int max)
 	if (count < 0)
 		fail("ibv_poll_cq returned %d", count);
 	for (int i = 0; i < count; i++) {
-		completions[i] = {wc[i].wr_id, wc[i].status,  wc[i].opcode, wc[i].byte_len,
-				  wc[i].imm_data, wc[i].qp_num, wc[i].src_qp, wc[i].vendor_err, wc[i].wc_flags};
+		const bool invalidated = (wc[i].wc_flags & IBV_WC_WITH_INV) != 0;
+		completions[i] = {.wr_id = wc[i].wr_id,
+				  .status = wc[i].status,
+				  .opcode = wc[i].opcode,
+				  .byte_length = wc[i].byte_len,
+				  .immediate = invalidated ? 0 : wc[i].imm_data,
+				  .invalidated_rkey = invalidated ? wc[i].invalidated_rkey : 0,
+				  .qpn = wc[i].qp_num,
+				  .src_qp = wc[i].src_qp,
+				  .vendor_error = wc[i].vendor_err,
+				  .flags = wc[i].wc_flags};
 	}
 	return count;
 }
@@ -106,12 +115,18 @@ int CompletionQueue::poll_extended(Completion *completions, int max)
 	int count = 0;
 	while (error == 0) {
 		Completion &out = completions[count++];
-		out = {extended_->wr_id, extended_->status, IBV_WC_SEND, 0, 0, ibv_wc_read_qp_num(extended_), 0, 0, 0};
+		out = {};
+		out.wr_id = extended_->wr_id;
+		out.status = extended_->status;
+		out.qpn = ibv_wc_read_qp_num(extended_);
 		if (out.status == IBV_WC_SUCCESS) {
 			out.opcode = ibv_wc_read_opcode(extended_);
 			out.byte_length = ibv_wc_read_byte_len(extended_);
 			out.flags = ibv_wc_read_wc_flags(extended_);
-			out.immediate = ibv_wc_read_imm_data(extended_);
+			if ((out.flags & IBV_WC_WITH_INV) != 0)
+				out.invalidated_rkey = ibv_wc_read_invalidated_rkey(extended_);
+			else
+				out.immediate = ibv_wc_read_imm_data(extended_);
 			out.src_qp = ibv_wc_read_src_qp(extended_);
 		} else {
 			out.vendor_error = ibv_wc_read_vendor_err(extended_);

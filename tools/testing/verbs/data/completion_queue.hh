@@ -18,6 +18,7 @@ struct Completion {
 	ibv_wc_opcode opcode;
 	std::uint32_t byte_length;
 	std::uint32_t immediate;
+	std::uint32_t invalidated_rkey;
 	std::uint32_t qpn;
 	std::uint32_t src_qp;
 	std::uint32_t vendor_error;

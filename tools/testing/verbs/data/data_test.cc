@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// data_test - random RC operations over many queue pairs and threads; every
-// byte of targets and guards, every completion and its order is checked.
+// data_test - random operations of all opcodes over many RC, UC, UD and XRC
+// queue pairs, with receive queues of their own and shared ones, and threads;
+// every byte of targets and guards, every completion and its order is checked.
+// Within one ohcad nothing is lost as long as there is a receive for it: this
+// demands delivery of unreliable services, too.
 // OHCA-SQ-D1 OHCA-SQ-D7 OHCA-RQ-D1 OHCA-RQ-D3 OHCA-CQ-D7 OHCA-MEM-D5 OHCA-MEM-D10 OHCA-RC-D1
+// OHCA-UC-D1 OHCA-UC-D2 OHCA-UD-D1 OHCA-UD-D2 OHCA-UD-D6 OHCA-SRQ-D1 OHCA-XRC-D1 OHCA-XRC-D2
 #include "data/worker.hh"
 #include "deadline.hh"
 #include "failure.hh"
@@ -18,6 +22,9 @@
 namespace {
 
 using namespace verbs_test;
+
+// Of the operations of a kind of pair, one in so many has the rarest opcode, at least.
+constexpr std::uint64_t kRarest = 5000;
 
 std::atomic<bool> *stop_flag;
 
@@ -48,10 +55,14 @@ void run_threads(Shared &shared)
 {
 	const DataOptions &options = shared.options;
 	std::vector<std::thread> threads;
+	unsigned first_pair = 0;
 	for (unsigned i = 0; i < options.threads; i++) {
 		const unsigned pairs = options.qps / options.threads + (i < options.qps % options.threads ? 1 : 0);
 		const std::uint64_t operations = options.operations / options.threads + 1;
-		threads.emplace_back([&shared, i, pairs, operations] { Worker(shared, i, pairs, operations).run(); });
+		threads.emplace_back([&shared, i, first_pair, pairs, operations] {
+			Worker(shared, i, first_pair, pairs, operations).run();
+		});
+		first_pair += pairs;
 	}
 	for (std::thread &thread : threads)
 		thread.join();
@@ -78,5 +89,9 @@ int main(int argc, char **argv)
 	std::printf("data_test: %" PRIu64 " operations, %.1f MB in %.1f s, all right: %.0f operations/s, seed %" PRIu64 "\n",
 		    operations, static_cast<double>(shared.bytes) / 1e6, seconds,
 		    static_cast<double>(operations) / seconds, options.seed);
+	if (!options.quiet)
+		shared.coverage.print();
+	if (options.operations > 0)
+		shared.coverage.require(operations / (options.kinds.size() * kRarest), options.kinds);
 	return 0;
 }

@@ -28,6 +28,14 @@ ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode)
 		return IBV_WC_COMP_SWAP;
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		return IBV_WC_FETCH_ADD;
+	case IBV_WR_ATOMIC_WRITE:
+		return IBV_WC_ATOMIC_WRITE;
+	case IBV_WR_FLUSH:
+		return IBV_WC_FLUSH;
+	case IBV_WR_BIND_MW:
+		return IBV_WC_BIND_MW;
+	case IBV_WR_LOCAL_INV:
+		return IBV_WC_LOCAL_INV;
 	default:
 		return IBV_WC_SEND;
 	}
@@ -77,27 +85,46 @@ void expect(Got got, Wanted wanted, const char *field, const char *queue, std::u
 	     field, static_cast<std::uint64_t>(got), static_cast<std::uint64_t>(wanted));
 }
 
+Limits limits_of(const Endpoint &requester, const Endpoint &responder, unsigned mtu, std::size_t message_max)
+{
+	const ibv_qp_cap &sender = requester.capabilities();
+	const ibv_qp_cap &receiver = responder.capabilities();
+	const PairKind &kind = requester.kind();
+	Limits limits{};
+	limits.kind = kind;
+	limits.send_depth = sender.max_send_wr;
+	limits.receive_depth = receiver.max_recv_wr;
+	limits.send_sge = sender.max_send_sge;
+	limits.receive_sge = receiver.max_recv_sge;
+	limits.inline_max = sender.max_inline_data;
+	limits.mtu = mtu;
+	limits.message_max = kind.service == Service::kUd ? mtu : static_cast<std::uint32_t>(message_max);
+	limits.send_max = kind.shared_receives ? std::min(SharedReceives::kMessageMax, limits.message_max) : limits.message_max;
+	limits.signal_all = requester.signal_all();
+	limits.atomics = responder.device().attributes().atomic_cap != IBV_ATOMIC_NONE;
+	limits.wr_api = requester.extended() != nullptr;
+	limits.placement = requester.device().is_ohca() && responder.device().is_ohca();
+	limits.solicit_last = responder.receive_cq().solicited_only();
+	return limits;
+}
+
 }  // namespace
 
 Flow::Flow(Endpoint &requester, Endpoint &responder, std::unique_ptr<Region> local, std::unique_ptr<Region> remote,
-	   unsigned mtu, std::size_t message_max, Random &random)
+	   unsigned mtu, std::size_t message_max, Coverage &coverage, Random &random)
 	: requester_(requester), responder_(responder), local_(std::move(local)), remote_(std::move(remote)),
-	  random_(random), planner_(*local_, *remote_, random)
+	  coverage_(coverage), random_(random), limits_(limits_of(requester, responder, mtu, message_max)),
+	  planner_(*local_, *remote_, limits_, random)
 {
 	requester.outgoing = this;
 	responder.incoming = this;
-	const ibv_qp_cap &sender = requester.capabilities();
-	const ibv_qp_cap &receiver = responder.capabilities();
-	limits_ = {sender.max_send_wr,
-		   receiver.max_recv_wr,
-		   sender.max_send_sge,
-		   receiver.max_recv_sge,
-		   sender.max_inline_data,
-		   mtu,
-		   static_cast<std::uint32_t>(message_max),
-		   requester.signal_all(),
-		   responder.device().attributes().atomic_cap != IBV_ATOMIC_NONE,
-		   responder.receive_cq().solicited_only()};
+	coverage_.announce(limits_);
+}
+
+void Flow::set_aids(const Aids &aids)
+{
+	aids_ = aids;
+	planner_.set_aids(aids);
 }
 
 void Flow::start_round()
@@ -106,18 +133,27 @@ void Flow::start_round()
 		local_->reregister(random_);
 		remote_->reregister(random_);
 	}
-	planner_.plan(limits_, round_);
+	planner_.plan(round_);
 	sent_done_ = 0;
 	received_done_ = 0;
 	rounds_++;
-	// The other order makes the responder answer "receiver not ready".
-	const bool late_receives = random_.chance(2);
+	// The other order makes the responder answer "receiver not ready".  Others may need
+	// what is in a shared queue, and have no way to say so.
+	const bool can_wait = !limits_.kind.is_unreliable() &&
+			      (!limits_.kind.shared_receives || limits_.kind.service == Service::kXrc);
+	const bool late_receives = can_wait && random_.chance(2);
+	const auto receives = [this] {
+		if (responder_.shared_receives() != nullptr)
+			responder_.shared_receives()->post(round_.receives.size(), random_);
+		else
+			post_receives(responder_, round_, random_);
+	};
 	if (!late_receives)
-		post_receives(responder_, round_, random_);
+		receives();
 	post_sends(requester_, round_, random_);
 	planner_.scramble_inline();
 	if (late_receives)
-		post_receives(responder_, round_, random_);
+		receives();
 }
 
 void Flow::handle_send(const Completion &completion)
@@ -131,7 +167,7 @@ void Flow::handle_send(const Completion &completion)
 		     requester_.qp()->qp_num, completion.wr_id, ibv_wc_status_str(completion.status));
 	check_send(completion, operations[at]);
 	for (; sent_done_ <= at; sent_done_++)
-		verify_effect(operations[sent_done_]);
+		handle_done(operations[sent_done_]);
 	if (idle())
 		finish_round();
 }
@@ -142,17 +178,64 @@ void Flow::handle_receive(const Completion &completion)
 		fail("receive completion of QP 0x%x, wr_id 0x%" PRIx64 ", status %s: none was expected",
 		     responder_.qp()->qp_num, completion.wr_id, ibv_wc_status_str(completion.status));
 	const Receive &receive = round_.receives[received_done_];
-	check_receive(completion, receive);
 	const Operation &operation = round_.operations[receive.operation];
-	if (operation.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
-		if (!operation.overwritten)
-			verify_piece(*remote_, operation.remote, operation, "target of WRITE_IMM at its receive");
+	check_receive(completion, operation);
+	if (limits_.kind.shared_receives) {
+		accept_shared_message(completion.wr_id, receive, operation);
 	} else {
-		verify_pieces(*remote_, receive.local, operation, "receive buffer");
+		expect(completion.wr_id, receive.buffer.wr_id, "wr_id", "receive", responder_.receive_qp()->qp_num, operation);
+		accept_message(receive, operation);
 	}
+	if (operation.opcode == IBV_WR_RDMA_WRITE_WITH_IMM && !operation.overwritten)
+		verify_piece(*remote_, operation.remote, operation, "target of WRITE_IMM at its receive");
 	received_done_++;
 	if (idle())
 		finish_round();
+}
+
+// Into a buffer that was planned for it.
+void Flow::accept_message(const Receive &receive, const Operation &operation)
+{
+	if (!is_send(operation.opcode))
+		return;
+	const ScatterList &list = receive.buffer.list;
+	if (operation.address != nullptr) {
+		check_network_header(*remote_, list, operation);
+		copy_scattered(kGrhSize, ScatteredCursor(remote_.get(), list, ScatteredCursor::Of::kMemory),
+			       ScatteredCursor(remote_.get(), list));
+	}
+	verify_pieces(*remote_, list, operation, "receive buffer");
+}
+
+// Into whatever buffer of a shared queue was next; a queue pair takes them in order.
+void Flow::accept_shared_message(std::uint64_t wr_id, const Receive &receive, const Operation &operation)
+{
+	SharedReceives &receives = *responder_.shared_receives();
+	const SharedReceives::Taken taken = receives.take(wr_id);
+	if (taken.order < next_shared_)
+		fail("QP 0x%x has taken receive %" PRIu64 " of its shared queue after receive %" PRIu64,
+		     responder_.receive_qp()->qp_num, taken.order, next_shared_ - 1);
+	next_shared_ = taken.order + 1;
+	if (is_send(operation.opcode)) {
+		if (operation.address != nullptr)
+			check_network_header(receives.region(), taken.list, operation);
+		receives.place(taken.list, operation.address != nullptr ? kGrhSize : 0,
+			       round_.payloads.data() + receive.payload, operation.length);
+	}
+	verify_pieces(receives.region(), taken.list, operation, "shared receive buffer");
+	for (unsigned i = 0; i < taken.list.count; i++)
+		verify_around(receives.region(), taken.list.piece[i], "around a shared receive buffer");
+}
+
+void Flow::check_network_header(const Region &region, const ScatterList &list, const Operation &operation) const
+{
+	std::uint8_t header[kGrhSize];
+	copy_scattered(kGrhSize, ScatteredCursor(&region, list, ScatteredCursor::Of::kMemory), Cursor(header, kGrhSize));
+	const std::string wrong = wrong_in_network_header(header, *operation.address, operation.length,
+							  operation.opcode == IBV_WR_SEND_WITH_IMM);
+	if (!wrong.empty())
+		fail("datagram of %u bytes from QP 0x%x to QP 0x%x: %s", operation.length, requester_.qp()->qp_num,
+		     responder_.qp()->qp_num, wrong.c_str());
 }
 
 void Flow::check_send(const Completion &completion, const Operation &operation) const
@@ -171,57 +254,85 @@ void Flow::check_send(const Completion &completion, const Operation &operation) 
 		check(completion.byte_length, operation.length, "byte_len");
 }
 
-void Flow::check_receive(const Completion &completion, const Receive &receive) const
+void Flow::check_receive(const Completion &completion, const Operation &operation) const
 {
-	const Operation &operation = round_.operations[receive.operation];
 	const bool write = operation.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-	const bool immediate = operation.opcode != IBV_WR_SEND;
+	const bool invalidate = operation.opcode == IBV_WR_SEND_WITH_INV;
+	const bool immediate = write || operation.opcode == IBV_WR_SEND_WITH_IMM;
+	const bool datagram = operation.address != nullptr;
 	const auto check = [&](auto got, auto wanted, const char *field) {
-		expect(got, wanted, field, "receive", responder_.qp()->qp_num, operation);
+		expect(got, wanted, field, "receive", responder_.receive_qp()->qp_num, operation);
 	};
 	if (completion.status != IBV_WC_SUCCESS)
 		std::fprintf(stderr, "status is '%s', vendor error %u\n", ibv_wc_status_str(completion.status),
 			     completion.vendor_error);
 	check(completion.status, IBV_WC_SUCCESS, "status");
-	check(completion.wr_id, receive.wr_id, "wr_id");
 	check(completion.opcode, write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV, "opcode");
 	if (completion.byte_length != operation.length && write && !responder_.device().is_ohca())
 		return;  // rxe 6.12 counts the bytes put into the receive buffer
-	check(completion.byte_length, operation.length, "byte_len");
-	check(completion.flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV), immediate ? unsigned{IBV_WC_WITH_IMM} : 0U, "wc_flags");
+	check(completion.byte_length, operation.length + (datagram ? kGrhSize : 0), "byte_len");
+	check(completion.flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV | IBV_WC_GRH),
+	      (immediate ? unsigned{IBV_WC_WITH_IMM} : 0U) | (invalidate ? unsigned{IBV_WC_WITH_INV} : 0U) |
+		      (datagram ? unsigned{IBV_WC_GRH} : 0U),
+	      "wc_flags");
 	if (immediate)
 		check(completion.immediate, operation.immediate, "imm_data");
-	if (responder_.device().is_ohca())
+	if (invalidate)
+		check(completion.invalidated_rkey, operation.window_key, "invalidated_rkey");
+	if (datagram || responder_.device().is_ohca())
 		check(completion.src_qp, requester_.qp()->qp_num, "src_qp");
+}
+
+// Its completion, or that of a later operation, is here.
+void Flow::handle_done(const Operation &operation)
+{
+	if (operation.opcode == IBV_WR_BIND_MW)
+		aids_.own_window->finish_bind();
+	else if (operation.opcode == IBV_WR_LOCAL_INV)
+		aids_.own_window->finish_invalidation();
+	else if (!limits_.kind.is_unreliable())
+		verify_effect(operation);
 }
 
 // As soon as an operation is known to be done its data must be there.
 void Flow::verify_effect(const Operation &operation) const
 {
-	if (operation.opcode == IBV_WR_RDMA_READ) {
-		verify_pieces(*local_, operation.local, operation, "local buffer of READ");
-	} else if (is_atomic(operation.opcode)) {
-		verify_pieces(*local_, operation.local, operation, "result of an atomic");
-	} else if (!uses_receive(operation.opcode) && !operation.overwritten) {
-		verify_piece(*remote_, operation.remote, operation, "target of WRITE");
+	switch (operation.opcode) {
+	case IBV_WR_RDMA_READ:
+		return verify_pieces(*local_, operation.local, operation, "local buffer of READ");
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return verify_pieces(*local_, operation.local, operation, "result of an atomic");
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_ATOMIC_WRITE:
+		if (!operation.overwritten)
+			verify_piece(*remote_, operation.remote, operation, "target of WRITE");
+		return;
+	default:
+		return;
 	}
 }
 
 void Flow::finish_round()
 {
+	planner_.finish();
 	for (const Operation &operation : round_.operations) {
 		bytes_ += operation.length;
+		coverage_.count(limits_.kind, operation.opcode);
+		// the round's last message is here, and with it what was sent before
+		if (limits_.kind.is_unreliable())
+			verify_effect(operation);
 		if (operation.opcode == IBV_WR_RDMA_READ || is_atomic(operation.opcode)) {
 			for (unsigned i = 0; i < operation.local.count; i++)
 				verify_around(*local_, operation.local.piece[i], "around the local buffer, at the end of a round");
 		}
-		if (operation.opcode != IBV_WR_SEND && operation.opcode != IBV_WR_SEND_WITH_IMM &&
-		    (operation.length < 4096 || operation.overwritten))
+		if (!is_send(operation.opcode) && (operation.length < 4096 || operation.overwritten))
 			verify_around(*remote_, operation.remote, "around the target, at the end of a round");
 	}
 	for (const Receive &receive : round_.receives) {
-		for (unsigned i = 0; i < receive.local.count; i++)
-			verify_around(*remote_, receive.local.piece[i], "around the receive buffer, at the end of a round");
+		const ScatterList &list = receive.buffer.list;
+		for (unsigned i = 0; i < list.count; i++)
+			verify_around(*remote_, list.piece[i], "around the receive buffer, at the end of a round");
 	}
 	operations_ += round_.operations.size();
 	if (rounds_ % kRoundsBetweenFullChecks == 0)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #pragma once
 
-#include <cstddef>
+#include "data/service.hh"
+
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace verbs_test {
 
@@ -14,6 +16,7 @@ struct DataOptions {
 	std::uint64_t seed = 1;
 	unsigned threads = 2;
 	unsigned qps = 32;                    // connected pairs, over all threads
+	std::vector<PairKind> kinds = {kPairKinds[0]};  // taken in turns
 	std::size_t message_max = std::size_t{4} << 20;
 	double stall_seconds = 30;            // without any completion: failure
 	std::string progress_file;            // a 64-bit count of checked operations, kept current

@@ -8,70 +8,6 @@ namespace verbs_test {
 
 namespace {
 
-// A copy between scattered ranges, as the device has to do it.
-template <typename From, typename To>
-void copy_scattered(std::uint32_t length, From from, To to)
-{
-	while (length > 0) {
-		auto [source, source_left] = from.current();
-		auto [target, target_left] = to.current();
-		const std::uint32_t step = std::min({length, source_left, target_left});
-		std::memcpy(target, source, step);
-		from.advance(step);
-		to.advance(step);
-		length -= step;
-	}
-}
-
-class Cursor {
- public:
-	Cursor(std::uint8_t *bytes, std::uint32_t length) : bytes_(bytes), left_(length) {}
-	std::pair<std::uint8_t *, std::uint32_t> current() const { return {bytes_, left_}; }
-	void advance(std::uint32_t step)
-	{
-		bytes_ += step;
-		left_ -= step;
-	}
-
- private:
-	std::uint8_t *bytes_;
-	std::uint32_t left_;
-};
-
-class ScatteredCursor {
- public:
-	// region == nullptr: inline data, the elements are addresses
-	ScatteredCursor(const Region *region, const ScatterList &list) : region_(region), list_(list) { skip_empty(); }
-
-	std::pair<std::uint8_t *, std::uint32_t> current() const
-	{
-		if (region_ == nullptr)
-			return {reinterpret_cast<std::uint8_t *>(list_.sge[index_].addr) + done_,
-				list_.sge[index_].length - done_};
-		const Piece &piece = list_.piece[index_];
-		return {region_->model(piece.offset) + done_, piece.length - done_};
-	}
-	void advance(std::uint32_t step)
-	{
-		done_ += step;
-		skip_empty();
-	}
-
- private:
-	void skip_empty()
-	{
-		while (index_ < list_.count && done_ == list_.sge[index_].length) {
-			index_++;
-			done_ = 0;
-		}
-	}
-
-	const Region *region_;
-	const ScatterList &list_;
-	unsigned index_ = 0;
-	std::uint32_t done_ = 0;
-};
-
 bool is_write(const Operation &operation)
 {
 	return (operation.opcode == IBV_WR_RDMA_WRITE || operation.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) &&
@@ -83,37 +19,107 @@ bool brings_data(const Operation &operation)
 	return operation.opcode == IBV_WR_RDMA_READ || is_atomic(operation.opcode);
 }
 
+bool writes_8_bytes(const Operation &operation)
+{
+	return is_atomic(operation.opcode) || operation.opcode == IBV_WR_ATOMIC_WRITE;
+}
+
+struct Weight {
+	ibv_wr_opcode opcode;
+	unsigned share;
+};
+
+constexpr Weight kWeights[] = {
+	{IBV_WR_SEND, 6},
+	{IBV_WR_SEND_WITH_IMM, 4},
+	{IBV_WR_SEND_WITH_INV, 1},
+	{IBV_WR_RDMA_WRITE, 10},
+	{IBV_WR_RDMA_WRITE_WITH_IMM, 4},
+	{IBV_WR_RDMA_READ, 8},
+	{IBV_WR_ATOMIC_CMP_AND_SWP, 4},
+	{IBV_WR_ATOMIC_FETCH_AND_ADD, 4},
+	{IBV_WR_ATOMIC_WRITE, 3},
+	{IBV_WR_FLUSH, 2},
+	{IBV_WR_BIND_MW, 3},
+	{IBV_WR_LOCAL_INV, 3},
+};
+
+// Those that bind and use windows of their own: a window of type 2 belongs to one queue pair.
+bool has_windows(const PairKind &kind)
+{
+	return kind.service == Service::kRc || kind.service == Service::kUc;
+}
+
 }  // namespace
 
-bool uses_receive(ibv_wr_opcode opcode)
+bool is_planned(ibv_wr_opcode opcode, const Limits &limits)
 {
-	return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	const Service service = limits.kind.service;
+	const bool answers = service == Service::kRc || service == Service::kXrc;
+	switch (opcode) {
+	case IBV_WR_SEND:
+	case IBV_WR_SEND_WITH_IMM:
+		return true;
+	case IBV_WR_RDMA_WRITE:
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		return service != Service::kUd;
+	case IBV_WR_RDMA_READ:
+		return answers;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return answers && limits.atomics;
+	case IBV_WR_ATOMIC_WRITE:
+	case IBV_WR_FLUSH:
+		return answers && limits.placement && limits.wr_api;
+	case IBV_WR_BIND_MW:
+	case IBV_WR_LOCAL_INV:
+		return has_windows(limits.kind) && limits.placement;
+	case IBV_WR_SEND_WITH_INV:
+		return service == Service::kRc && limits.placement;
+	default:
+		return false;
+	}
 }
 
-bool is_atomic(ibv_wr_opcode opcode)
+Planner::Planner(Region &local, Region &remote, const Limits &limits, Random &random)
+	: local_(local), remote_(remote), random_(random), limits_(limits)
 {
-	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	for (const Weight &weight : kWeights) {
+		if (is_planned(weight.opcode, limits))
+			opcodes_.insert(opcodes_.end(), weight.share, weight.opcode);
+	}
 }
 
-void Planner::plan(const Limits &limits, Round &round)
+void Planner::plan(Round &round)
 {
-	limits_ = limits;
 	round.operations.clear();
 	round.receives.clear();
-	inline_data_.resize(std::size_t{limits.send_depth} * limits.inline_max);
+	round.payloads.clear();
+	inline_data_.resize(std::size_t{limits_.send_depth} * limits_.inline_max);
 	inline_used_ = 0;
 	local_cursor_ = local_.begin() + random_.below(4096);
 	remote_cursor_ = remote_.begin() + random_.below(4096);
-	const unsigned wanted = random_.chance(20) ? limits.send_depth : random_.between(1U, limits.send_depth);
+	window_invalidated_ = false;
+	window_in_use_ = aids_.peer_window != nullptr && aids_.peer_window->try_use();
+	const unsigned room = limits_.send_depth - (limits_.kind.service == Service::kUc ? 1 : 0);
+	const unsigned wanted = random_.chance(20) ? room : random_.between(1U, room);
 	// Pointers to operations are kept while one is added.
-	round.operations.reserve(limits.send_depth);
+	round.operations.reserve(limits_.send_depth);
 	while (round.operations.size() < wanted && add(round)) {
 	}
+	if (limits_.kind.service == Service::kUc && (round.operations.empty() || !uses_receive(round.operations.back().opcode)))
+		add_closing(round);
 	Operation &last = round.operations.back();
 	last.flags |= IBV_SEND_SIGNALED;
 	last.completes = true;
-	if (limits.solicit_last && !round.receives.empty())
+	if (limits_.solicit_last && !round.receives.empty())
 		round.operations[round.receives.back().operation].flags |= IBV_SEND_SOLICITED;
+}
+
+void Planner::finish()
+{
+	if (window_in_use_)
+		aids_.peer_window->end_use(window_invalidated_);
 }
 
 void Planner::scramble_inline()
@@ -125,24 +131,19 @@ void Planner::scramble_inline()
 bool Planner::add(Round &round)
 {
 	Operation &operation = round.operations.emplace_back();
-	operation.opcode = random_opcode();
-	operation.length = is_atomic(operation.opcode) ? 8 : random_length();
+	operation.opcode = opcodes_[random_.below(opcodes_.size())];
+	operation.length = writes_8_bytes(operation) ? 8 : std::min(random_length(), length_max(operation.opcode));
 	// The first one always fits: a round is never empty.
 	if (round.operations.size() == 1)
 		operation.length = std::min<std::uint32_t>(operation.length, limits_.message_max / 4);
-	operation.wr_id = ++serial_ << 8 | random_.below(256);
+	operation.wr_id = next_wr_id();
 	operation.flags = random_.chance(40) ? static_cast<unsigned>(IBV_SEND_SIGNALED) : 0;
 	if (random_.chance(10))
 		operation.flags |= IBV_SEND_FENCE;
 	operation.immediate = static_cast<std::uint32_t>(random_.next());
-	bool fits;
-	if (is_atomic(operation.opcode))
-		fits = add_atomic(round, operation);
-	else if (operation.opcode == IBV_WR_RDMA_READ)
-		fits = add_read(round, operation);
-	else
-		fits = add_write(round, operation);
-	if (!fits) {
+	if (aids_.addresses != nullptr)
+		operation.address = &aids_.addresses->any(random_);
+	if (!add_of_opcode(round, operation)) {
 		round.operations.pop_back();
 		return false;
 	}
@@ -150,12 +151,53 @@ bool Planner::add(Round &round)
 	return true;
 }
 
-bool Planner::add_atomic(Round &round, Operation &operation)
+bool Planner::add_of_opcode(Round &round, Operation &operation)
 {
-	const Operation *same = random_.chance(40) ? earlier(round, [](const Operation &o) { return is_atomic(o.opcode); })
-						   : nullptr;
+	switch (operation.opcode) {
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		return add_atomic(round, operation);
+	case IBV_WR_ATOMIC_WRITE:
+		return add_atomic_write(round, operation);
+	case IBV_WR_FLUSH:
+		return add_flush(round, operation);
+	case IBV_WR_RDMA_READ:
+		return add_read(round, operation);
+	case IBV_WR_BIND_MW:
+	case IBV_WR_LOCAL_INV:
+		if (add_window_change(operation))
+			return true;
+		operation.opcode = IBV_WR_RDMA_WRITE;
+		return add_write(round, operation);
+	case IBV_WR_SEND_WITH_INV:
+		if (!window_in_use_ || window_invalidated_ || random_.chance(70))
+			operation.opcode = IBV_WR_SEND;
+		return add_write(round, operation);
+	default:
+		return add_write(round, operation);
+	}
+}
+
+// False: the window is not in a state for it.
+bool Planner::add_window_change(Operation &operation)
+{
+	Window *window = aids_.own_window;
+	const bool bind = operation.opcode == IBV_WR_BIND_MW;
+	// Left bound for a while, so that it is used.
+	if (window == nullptr || !(bind ? window->can_bind() : window->can_invalidate() && random_.chance(30)))
+		return false;
+	operation.length = 0;
+	operation.window = window;
+	operation.window_key = bind ? window->start_bind(random_) : window->start_invalidation();
+	return true;
+}
+
+bool Planner::atomic_target(Round &round, Operation &operation)
+{
+	const Operation *same = random_.chance(40) ? earlier(round, writes_8_bytes) : nullptr;
 	if (same != nullptr) {
 		operation.remote = same->remote;
+		mark_overwritten(round, operation);
 	} else {
 		// mappings are page aligned, so an aligned offset is an aligned address
 		remote_cursor_ = (remote_cursor_ + 7) & ~std::size_t{7};
@@ -164,11 +206,14 @@ bool Planner::add_atomic(Round &round, Operation &operation)
 		// `take` may have moved it next to a page's end
 		operation.remote.offset &= ~std::size_t{7};
 	}
-	if (!scatter(local_, local_cursor_, 8, 1, operation.local))
+	name_target(operation);
+	return true;
+}
+
+bool Planner::add_atomic(Round &round, Operation &operation)
+{
+	if (!scatter(local_, local_cursor_, 8, 1, operation.local) || !atomic_target(round, operation))
 		return false;
-	const KeyedAddress target = remote_.keyed(operation.remote, random_);
-	operation.remote_address = target.address;
-	operation.rkey = target.rkey;
 	std::uint64_t value;
 	std::memcpy(&value, remote_.model(operation.remote.offset), 8);
 	std::memcpy(local_.model(operation.local.piece[0].offset), &value, 8);
@@ -185,6 +230,46 @@ bool Planner::add_atomic(Round &round, Operation &operation)
 	return true;
 }
 
+bool Planner::add_atomic_write(Round &round, Operation &operation)
+{
+	if (!atomic_target(round, operation))
+		return false;
+	operation.swap = random_.next();
+	std::memcpy(remote_.model(operation.remote.offset), &operation.swap, 8);
+	return true;
+}
+
+// Of what was written before, or of anything.
+bool Planner::add_flush(Round &round, Operation &operation)
+{
+	const Operation *written = earlier(round, is_write);
+	if (written != nullptr) {
+		operation.remote = written->remote;
+	} else {
+		const std::size_t length = std::clamp<std::size_t>(operation.length, 1, remote_.end() - remote_.begin());
+		operation.remote = {remote_.begin() + random_.below(remote_.end() - remote_.begin() - length + 1),
+				    static_cast<std::uint32_t>(length)};
+	}
+	operation.length = 0;
+	const KeyedAddress target = remote_.keyed(operation.remote, random_);
+	operation.remote_address = target.address;
+	operation.rkey = target.rkey;
+	return true;
+}
+
+// Through one of the region's keys, or the window.
+void Planner::name_target(Operation &operation)
+{
+	if (window_in_use_ && !window_invalidated_ && aids_.peer_window->covers(operation.remote) && random_.chance(40)) {
+		operation.remote_address = aids_.peer_window->address_of(operation.remote);
+		operation.rkey = aids_.peer_window->rkey();
+		return;
+	}
+	const KeyedAddress target = remote_.keyed(operation.remote, random_);
+	operation.remote_address = target.address;
+	operation.rkey = target.rkey;
+}
+
 bool Planner::add_read(Round &round, Operation &operation)
 {
 	const Operation *written = random_.chance(10) ? earlier(round, is_write) : nullptr;
@@ -199,19 +284,30 @@ bool Planner::add_read(Round &round, Operation &operation)
 	}
 	if (!scatter(local_, local_cursor_, operation.length, limits_.send_sge, operation.local))
 		return false;
-	const KeyedAddress from = remote_.keyed(operation.remote, random_);
-	operation.remote_address = from.address;
-	operation.rkey = from.rkey;
+	name_target(operation);
 	copy_scattered(operation.length, Cursor(remote_.model(operation.remote.offset), operation.length),
 		       ScatteredCursor(&local_, operation.local));
 	return true;
 }
 
+// Everything this one touches belongs to some WRITE, or atomic, of this round.
+void Planner::mark_overwritten(Round &round, const Operation &operation)
+{
+	for (Operation &other : round.operations) {
+		if (&other != &operation && (is_write(other) || writes_8_bytes(other)) &&
+		    other.remote.offset < operation.remote.offset + operation.length &&
+		    operation.remote.offset < other.remote.offset + other.length)
+			other.overwritten = true;
+	}
+}
+
 // WRITE*, SEND*
 bool Planner::add_write(Round &round, Operation &operation)
 {
-	const bool send = operation.opcode == IBV_WR_SEND || operation.opcode == IBV_WR_SEND_WITH_IMM;
-	if (uses_receive(operation.opcode) && round.receives.size() == limits_.receive_depth)
+	const bool send = is_send(operation.opcode);
+	// UC keeps one for the closing message.
+	const unsigned receives_max = limits_.receive_depth - (limits_.kind.service == Service::kUc ? 1 : 0);
+	if (uses_receive(operation.opcode) && round.receives.size() == receives_max)
 		return false;
 	Operation *over = !send && random_.chance(4) ? earlier(round, is_write) : nullptr;
 	if (over != nullptr)
@@ -223,13 +319,7 @@ bool Planner::add_write(Round &round, Operation &operation)
 				    operation.length};
 		// READs of the first WRITE's result come before this one only with a fence
 		operation.flags |= IBV_SEND_FENCE;
-		// everything this one touches belongs to some WRITE of this round
-		for (Operation &other : round.operations) {
-			if (&other != &operation && is_write(other) &&
-			    other.remote.offset < operation.remote.offset + operation.length &&
-			    operation.remote.offset < other.remote.offset + other.length)
-				other.overwritten = true;
-		}
+		mark_overwritten(round, operation);
 	} else if (!send && !take(remote_, remote_cursor_, operation.length, operation.remote)) {
 		return false;
 	}
@@ -239,34 +329,71 @@ bool Planner::add_write(Round &round, Operation &operation)
 		if (random_.chance(30))
 			operation.flags |= IBV_SEND_SOLICITED;
 	}
-	const Region *from = (operation.flags & IBV_SEND_INLINE) != 0 ? nullptr : &local_;
-	if (send) {
-		copy_scattered(operation.length, ScatteredCursor(from, operation.local),
-			       ScatteredCursor(&remote_, round.receives.back().local));
-		return true;
+	if (operation.opcode == IBV_WR_SEND_WITH_INV) {
+		operation.window_key = aids_.peer_window->rkey();
+		window_invalidated_ = true;
+		// READs through the window come before only with a fence
+		operation.flags |= IBV_SEND_FENCE;
 	}
-	const KeyedAddress target = remote_.keyed(operation.remote, random_);
-	operation.remote_address = target.address;
-	operation.rkey = target.rkey;
-	copy_scattered(operation.length, ScatteredCursor(from, operation.local),
-		       Cursor(remote_.model(operation.remote.offset), operation.length));
+	if (!send)
+		name_target(operation);
+	deliver(round, operation, (operation.flags & IBV_SEND_INLINE) != 0 ? nullptr : &local_);
 	return true;
+}
+
+// Takes the payload to where the models have it in the end.
+void Planner::deliver(Round &round, const Operation &operation, const Region *from)
+{
+	const ScatteredCursor source(from, operation.local);
+	if (!is_send(operation.opcode)) {
+		copy_scattered(operation.length, source, Cursor(remote_.model(operation.remote.offset), operation.length));
+		return;
+	}
+	Receive &receive = round.receives.back();
+	if (limits_.kind.shared_receives) {
+		receive.payload = round.payloads.size();
+		round.payloads.resize(receive.payload + operation.length);
+		copy_scattered(operation.length, source,
+			       Cursor(round.payloads.data() + receive.payload, operation.length));
+		return;
+	}
+	ScatteredCursor target(&remote_, receive.buffer.list);
+	target.skip(limits_.kind.service == Service::kUd ? kGrhSize : 0);
+	copy_scattered(operation.length, source, target);
 }
 
 bool Planner::add_receive(Round &round, Operation &operation)
 {
 	Receive receive{};
-	const bool with_data = operation.opcode != IBV_WR_RDMA_WRITE_WITH_IMM;
-	std::uint32_t length = with_data ? operation.length : 0;
-	// what the message leaves over must stay as it is
-	if (random_.chance(50))
-		length += static_cast<std::uint32_t>(random_.below(200));
-	if (!scatter(remote_, remote_cursor_, length, limits_.receive_sge, receive.local))
-		return false;
-	receive.wr_id = ~operation.wr_id;
 	receive.operation = round.operations.size() - 1;
+	receive.buffer.wr_id = ~operation.wr_id;
+	if (!limits_.kind.shared_receives) {
+		std::uint32_t length = is_send(operation.opcode) ? operation.length : 0;
+		if (limits_.kind.service == Service::kUd)
+			length += kGrhSize;
+		// what the message leaves over must stay as it is
+		if (random_.chance(50))
+			length += static_cast<std::uint32_t>(random_.below(200));
+		if (!scatter(remote_, remote_cursor_, length, limits_.receive_sge, receive.buffer.list))
+			return false;
+	}
 	round.receives.push_back(receive);
 	return true;
+}
+
+// A message of no bytes whose receive says that what was sent before it has arrived.
+void Planner::add_closing(Round &round)
+{
+	Operation &operation = round.operations.emplace_back();
+	operation.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	operation.wr_id = next_wr_id();
+	operation.immediate = static_cast<std::uint32_t>(random_.next());
+	operation.remote = {remote_.begin(), 0};
+	name_target(operation);
+	Receive receive{};
+	receive.operation = round.operations.size() - 1;
+	receive.buffer.wr_id = ~operation.wr_id;
+	round.receives.push_back(receive);
 }
 
 // may_grow: the operation may become as long as an earlier one whose data it sends.
@@ -275,7 +402,7 @@ bool Planner::source(Round &round, Operation &operation, bool may_grow)
 	if (operation.length <= limits_.inline_max && random_.chance(40))
 		return inline_source(operation);
 	const Operation *brought = may_grow && random_.chance(5) ? earlier(round, brings_data) : nullptr;
-	if (brought != nullptr) {
+	if (brought != nullptr && brought->length <= length_max(operation.opcode)) {
 		operation.local = brought->local;
 		operation.length = brought->length;
 		operation.flags |= IBV_SEND_FENCE;
@@ -377,19 +504,9 @@ std::uint32_t Planner::random_length()
 	return std::min(length, limits_.message_max);
 }
 
-ibv_wr_opcode Planner::random_opcode()
+std::uint32_t Planner::length_max(ibv_wr_opcode opcode) const
 {
-	static constexpr ibv_wr_opcode kWeighted[] = {
-		IBV_WR_SEND,           IBV_WR_SEND,           IBV_WR_SEND,
-		IBV_WR_SEND_WITH_IMM,  IBV_WR_SEND_WITH_IMM,  IBV_WR_RDMA_WRITE,
-		IBV_WR_RDMA_WRITE,     IBV_WR_RDMA_WRITE,     IBV_WR_RDMA_WRITE,
-		IBV_WR_RDMA_WRITE,     IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM,
-		IBV_WR_RDMA_READ,      IBV_WR_RDMA_READ,      IBV_WR_RDMA_READ,
-		IBV_WR_RDMA_READ,      IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP,
-		IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD,
-	};
-	static constexpr std::size_t kCount = sizeof(kWeighted) / sizeof(kWeighted[0]);
-	return kWeighted[random_.below(limits_.atomics ? kCount : kCount - 4)];
+	return is_send(opcode) ? limits_.send_max : limits_.message_max;
 }
 
 }  // namespace verbs_test

@@ -20,8 +20,8 @@ constexpr std::size_t kStampDistance = 512;
 
 }  // namespace
 
-Region::Region(ibv_pd *pd, std::size_t length, PageKind kind, Random &random)
-	: pd_(pd), mapping_(length + 2 * kGuardMax, kind), model_(new std::uint8_t[mapping_.length()])
+Region::Region(ibv_pd *pd, std::size_t length, PageKind kind, int other_access, Random &random)
+	: pd_(pd), access_(kAccess | other_access), mapping_(length + 2 * kGuardMax, kind), model_(new std::uint8_t[mapping_.length()])
 {
 	random.fill(model_.get(), mapping_.length());
 	std::memcpy(mapping_.data(), model_.get(), mapping_.length());
@@ -44,16 +44,18 @@ void Region::register_key(Key &key, std::size_t begin, std::size_t end, bool oth
 	key.end = end;
 	key.address = reinterpret_cast<std::uint64_t>(memory(begin));
 	if (!other_address) {
-		key.mr = must(ibv_reg_mr(pd_, memory(begin), end - begin, kAccess), "ibv_reg_mr");
+		key.mr = must(ibv_reg_mr(pd_, memory(begin), end - begin, access_), "ibv_reg_mr");
 		return;
 	}
 	// Only the offset in the page is shared with the virtual address.
 	key.address = (key.address & 0xfff) | (random.between<std::uint64_t>(1, 0xffffff) << 20);
-	key.mr = must(ibv_reg_mr_iova(pd_, memory(begin), end - begin, key.address, kAccess), "ibv_reg_mr_iova");
+	key.mr = must(ibv_reg_mr_iova(pd_, memory(begin), end - begin, key.address, access_), "ibv_reg_mr_iova");
 }
 
 void Region::reregister(Random &random)
 {
+	if (in_window_)
+		return;
 	for (Key &key : keys_) {
 		// often enough one stays while its neighbours go
 		if (key.mr != nullptr && random.chance(30))
@@ -75,14 +77,25 @@ void Region::reregister(Random &random)
 	}
 }
 
-KeyedAddress Region::keyed(const Piece &piece, Random &random) const
+const Region::Key &Region::key_for(const Piece &piece, Random &random) const
 {
 	for (;;) {
 		const Key &key = keys_[random.below(kKeyCount)];
-		if (piece.offset < key.begin || piece.offset + piece.length > key.end)
-			continue;
-		return {key.address + (piece.offset - key.begin), key.mr->lkey, key.mr->rkey};
+		if (piece.offset >= key.begin && piece.offset + piece.length <= key.end)
+			return key;
 	}
+}
+
+KeyedAddress Region::keyed(const Piece &piece, Random &random) const
+{
+	const Key &key = key_for(piece, random);
+	return {key.address + (piece.offset - key.begin), key.mr->lkey, key.mr->rkey};
+}
+
+BindableRange Region::bindable(const Piece &piece, Random &random) const
+{
+	const Key &key = key_for(piece, random);
+	return {key.mr, key.address + (piece.offset - key.begin)};
 }
 
 void Region::stamp(const Piece &piece, Random &random)

@@ -29,9 +29,16 @@ struct KeyedAddress {
 	std::uint32_t rkey;
 };
 
+// A range as a memory window is bound to it.
+struct BindableRange {
+	ibv_mr *mr;
+	std::uint64_t address;
+};
+
 class Region {
  public:
-	Region(ibv_pd *pd, std::size_t length, PageKind kind, Random &random);
+	// other_access: IBV_ACCESS_* beyond what every device can do
+	Region(ibv_pd *pd, std::size_t length, PageKind kind, int other_access, Random &random);
 	~Region();
 	Region(const Region &) = delete;
 	Region &operator=(const Region &) = delete;
@@ -45,10 +52,13 @@ class Region {
 
 	// Through one of the keys that cover the piece.
 	KeyedAddress keyed(const Piece &piece, Random &random) const;
+	BindableRange bindable(const Piece &piece, Random &random) const;
+	// A key that a window is bound to must stay.
+	void set_in_window(bool value) { in_window_ = value; }
 	// Writes both memory and model, so that a later copy of old bytes is noticed.
 	void stamp(const Piece &piece, Random &random);
 
-	// New keys, other borders. No operation may be outstanding.
+	// New keys, other borders, unless a window is bound. No operation may be outstanding.
 	void reregister(Random &random);
 
 	bool matches(std::size_t offset, std::size_t length) const
@@ -68,9 +78,12 @@ class Region {
 		std::uint64_t address = 0;  // of begin, in the key's address space
 	};
 
+	const Key &key_for(const Piece &piece, Random &random) const;
 	void register_key(Key &key, std::size_t begin, std::size_t end, bool other_address, Random &random);
 
 	ibv_pd *pd_;
+	int access_;
+	bool in_window_ = false;
 	Mapping mapping_;
 	std::unique_ptr<std::uint8_t[]> model_;
 	std::size_t begin_ = 0;

@@ -19,6 +19,10 @@ constexpr unsigned kPairsPerCqSet = 3;
 constexpr int kCqDepthMin = kPairsPerCqSet * 2 * 2 * 64;
 constexpr std::size_t kSmallMessageMax = 70000;
 constexpr int kCompletionsAtOnce = 32;
+constexpr unsigned kRoundMax = 64;  // operations of a flow
+constexpr unsigned kUsersPerSharedQueue = SharedReceives::kDepth / kRoundMax;
+// All of them complete in the CQ of an XRC SRQ.
+static_assert(SharedReceives::kDepth <= kCqDepthMin);
 
 // A loop over CQs: which queue of the endpoint a completion is from.
 bool is_receive(const Completion &completion)
@@ -28,7 +32,7 @@ bool is_receive(const Completion &completion)
 
 }  // namespace
 
-Worker::Worker(Shared &shared, unsigned index, unsigned pairs, std::uint64_t operations)
+Worker::Worker(Shared &shared, unsigned index, unsigned first_pair, unsigned pairs, std::uint64_t operations)
 	: shared_(shared), index_(index), operations_wanted_(operations),
 	  random_(shared.options.seed * 1000003 + index), by_events_(index % 2 == 1),
 	  mtu_log_max_(static_cast<unsigned>(std::min(shared.device.port().active_mtu, shared.peer.port().active_mtu))),
@@ -43,13 +47,14 @@ Worker::Worker(Shared &shared, unsigned index, unsigned pairs, std::uint64_t ope
 			a = create_cqs(side_a_);
 			b = create_cqs(side_b_);
 		}
-		create_pair(i, a, b);
+		create_pair(shared.options.kinds[(first_pair + i) % shared.options.kinds.size()], a, b);
 	}
 }
 
 Worker::~Worker()
 {
 	pairs_.clear();
+	shared_receives_.clear();
 	cqs_.clear();
 	close_side(side_a_);
 	close_side(side_b_);
@@ -81,6 +86,8 @@ void Worker::open_side(Side &side, const Device &device)
 
 void Worker::close_side(Side &side)
 {
+	if (side.xrcd != nullptr)
+		must_succeed(ibv_close_xrcd(side.xrcd), "ibv_close_xrcd");
 	if (side.channel != nullptr)
 		must_succeed(ibv_destroy_comp_channel(side.channel), "ibv_destroy_comp_channel");
 	if (side.parent_domain != nullptr)
@@ -116,27 +123,81 @@ std::unique_ptr<Region> Worker::create_region(const Side &side, std::size_t mess
 		kind = random_.chance(70) ? PageKind::kHuge : PageKind::kTransparent;
 	else if (random_.chance(25))
 		kind = random_.chance(70) ? PageKind::kShared : PageKind::kTransparent;
-	return std::make_unique<Region>(side.pd, length, kind, random_);
+	const int other_access = side.device->is_ohca() ? IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_MW_BIND : 0;
+	return std::make_unique<Region>(side.pd, length, kind, other_access, random_);
 }
 
-// The first pair of a thread is the one with long messages: memory is finite.
-void Worker::create_pair(unsigned number, CqSet a, CqSet b)
+// The queue that the next endpoint of the side gets.
+SharedReceives *Worker::shared_receives(const PairKind &kind, Side &side)
+{
+	if (!kind.shared_receives)
+		return nullptr;
+	const bool xrc = kind.service == Service::kXrc;
+	auto &current = side.shared[xrc ? 1 : 0];
+	if (current.queue == nullptr || current.users == kUsersPerSharedQueue) {
+		CompletionQueue *cq = nullptr;
+		if (xrc && side.xrcd == nullptr) {
+			ibv_xrcd_init_attr attributes{};
+			attributes.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+			attributes.fd = -1;
+			attributes.oflags = O_CREAT;
+			side.xrcd = must(ibv_open_xrcd(side.device->context(), &attributes), "ibv_open_xrcd");
+		}
+		if (xrc)
+			cq = create_cq(side);
+		shared_receives_.push_back(std::make_unique<SharedReceives>(*side.device, side.pd,
+									    xrc ? side.xrcd : nullptr, cq, random_));
+		current.queue = shared_receives_.back().get();
+		current.users = 0;
+	}
+	current.users++;
+	return current.queue;
+}
+
+std::unique_ptr<Endpoint> Worker::create_endpoint(const PairKind &kind, Side &side, const CqSet &cqs, bool with_wr_api)
+{
+	ibv_pd *pd = side.parent_domain != nullptr && random_.chance(70) ? side.parent_domain : side.pd;
+	SharedReceives *receives = shared_receives(kind, side);
+	CompletionQueue *receive_cq = kind.service == Service::kXrc ? receives->cq() : cqs.receive;
+	const EndpointParts parts = {*side.device, pd, side.xrcd, *cqs.send, *receive_cq, receives};
+	return std::make_unique<Endpoint>(kind, parts, with_wr_api, random_);
+}
+
+// One pair of a thread has long messages: memory is finite.
+void Worker::create_pair(const PairKind &kind, CqSet a, CqSet b)
 {
 	auto pair = std::make_unique<Pair>();
-	const auto pd = [this](const Side &side) {
-		return side.parent_domain != nullptr && random_.chance(70) ? side.parent_domain : side.pd;
-	};
-	pair->a = std::make_unique<Endpoint>(*side_a_.device, pd(side_a_), *a.send, *a.receive, random_);
-	pair->b = std::make_unique<Endpoint>(*side_b_.device, pd(side_b_), *b.send, *b.receive, random_);
-	const std::size_t message_max = number == 0 ? shared_.options.message_max
-						    : std::min(kSmallMessageMax, shared_.options.message_max);
+	pair->a = create_endpoint(kind, side_a_, a, random_.chance(40));
+	pair->b = create_endpoint(kind, side_b_, b, true);
+	std::size_t message_max = std::min(kSmallMessageMax, shared_.options.message_max);
+	if (!has_long_messages_ && kind.service != Service::kUd) {
+		message_max = shared_.options.message_max;
+		has_long_messages_ = true;
+	}
 	const unsigned mtu = 128U << mtu_log_max_;
+	auto forth_target = create_region(side_b_, message_max);
+	auto back_target = create_region(side_a_, message_max);
+	Region &of_b = *forth_target;
+	Region &of_a = *back_target;
 	pair->forth = std::make_unique<Flow>(*pair->a, *pair->b, create_region(side_a_, message_max),
-					     create_region(side_b_, message_max), mtu, message_max, random_);
+					     std::move(forth_target), mtu, message_max, coverage_, random_);
 	pair->back = std::make_unique<Flow>(*pair->b, *pair->a, create_region(side_b_, message_max),
-					    create_region(side_a_, message_max), mtu, message_max, random_);
+					    std::move(back_target), mtu, message_max, coverage_, random_);
+	create_windows(*pair, kind, of_a, of_b);
 	connect_pair(*pair);
+	pair->forth->set_aids({pair->a->addresses(), pair->window_a.get(), pair->window_b.get()});
+	pair->back->set_aids({pair->b->addresses(), pair->window_b.get(), pair->window_a.get()});
 	pairs_.push_back(std::move(pair));
+}
+
+// Of the kinds whose queue pairs serve both as requester and as responder.
+void Worker::create_windows(Pair &pair, const PairKind &kind, Region &of_a, Region &of_b)
+{
+	const bool has_windows = kind.service == Service::kRc || kind.service == Service::kUc;
+	if (!has_windows || !side_a_.device->is_ohca() || !side_b_.device->is_ohca())
+		return;
+	pair.window_a = std::make_unique<Window>(side_a_.pd, of_a);
+	pair.window_b = std::make_unique<Window>(side_b_.pd, of_b);
 }
 
 void Worker::connect_pair(Pair &pair)
@@ -150,6 +211,9 @@ void Worker::connect_pair(Pair &pair)
 								     : random_.below(0x1000000));
 	};
 	ConnectionOptions a;
+	if (shared_.device.is_ohca() && shared_.peer.is_ohca())
+		a.access |= IBV_ACCESS_FLUSH_GLOBAL;
+	a.qkey = static_cast<std::uint32_t>(random_.below(0x80000000));
 	a.mtu = static_cast<ibv_mtu>(random_.between(1U, mtu_log_max_));
 	a.sq_psn = psn();
 	a.rq_psn = psn();
@@ -159,8 +223,8 @@ void Worker::connect_pair(Pair &pair)
 	std::swap(b.sq_psn, b.rq_psn);
 	b.read_atomic_initiator = random_.between<std::uint8_t>(1, a.read_atomic_responder);
 	a.read_atomic_initiator = random_.between<std::uint8_t>(1, b.read_atomic_responder);
-	pair.a->connect_to(*pair.b, a);
-	pair.b->connect_to(*pair.a, b);
+	pair.a->connect_to(*pair.b, a, random_);
+	pair.b->connect_to(*pair.a, b, random_);
 }
 
 void Worker::keep_busy()
@@ -171,6 +235,10 @@ void Worker::keep_busy()
 				continue;
 			pair->a->reset();
 			pair->b->reset();
+			for (Window *window : {pair->window_a.get(), pair->window_b.get()}) {
+				if (window != nullptr)
+					window->handle_reset();
+			}
 			connect_pair(*pair);
 			pair->recycle = false;
 		}
@@ -317,6 +385,10 @@ void Worker::run()
 		pair->forth->verify_all();
 		pair->back->verify_all();
 	}
+	for (auto &receives : shared_receives_)
+		receives->verify_all();
+	const std::lock_guard guard(shared_.coverage_lock);
+	shared_.coverage.merge(coverage_);
 }
 
 void Worker::describe() const

@@ -26,7 +26,7 @@ Bystander::Bystander(const std::string &program, const std::string &device)
 	pid_ = fork();
 	if (pid_ == 0) {
 		execl(program.c_str(), "data_test", "--device", device.c_str(), "--operations", "0", "--threads", "1", "--qps",
-		      "2", "--message-max", "70000", "--quiet", "--progress", file_.c_str(), nullptr);
+		      "2", "--types", "rc,ud-srq", "--message-max", "70000", "--quiet", "--progress", file_.c_str(), nullptr);
 		_exit(127);
 	}
 	if (!gets_on(60))
