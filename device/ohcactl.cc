@@ -100,6 +100,14 @@ void print_functions(const json &functions)
 				"dma_bytes", "uar_count", "vector_count", "socket"});
 }
 
+void print_features(const json &functions)
+{
+	for (const json &function : functions) {
+		printf("%s:\n", to_text(function["name"]).c_str());
+		print_table(function["features"], {"feature", "offered", "negotiated"});
+	}
+}
+
 void print_queues(const json &functions)
 {
 	for (const json &function : functions) {
@@ -158,6 +166,8 @@ void print(const std::string &command, const json &response)
 {
 	if (command == "functions")
 		print_functions(response);
+	else if (command == "features")
+		print_features(response);
 	else if (command == "queues")
 		print_queues(response);
 	else if (command == "counters")
@@ -221,6 +231,7 @@ int main(int argc, char **argv)
 	app.set_version_flag("--version", "ohcactl " OHCA_VERSION);
 	app.require_subcommand(1);
 	add_command(app, arguments, "functions", "The functions and their state", false);
+	add_command(app, arguments, "features", "Features, offered by the device and negotiated with the driver", true);
 	add_command(app, arguments, "queues", "Queue pairs, CQs, SRQs and XRC domains", true);
 	add_command(app, arguments, "counters", "Counters since the last reset", true);
 	add_command(app, arguments, "keys", "Memory keys", true);

@@ -11,6 +11,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/features.hh"
+
 #ifndef OHCA_VERSION
 #define OHCA_VERSION "0.1"
 #endif
@@ -54,6 +56,7 @@ struct Parsed {
 	uint32_t uar_count = 1024;
 	uint32_t vector_count = 32;
 	std::string feature_mask;
+	std::string masked_features;
 	uint64_t spin_us = 0;
 	uint64_t nap_us = 0;
 	uint64_t idle_ms = 0;
@@ -72,6 +75,18 @@ void check(const Parsed &parsed)
 		throw UsageError("--vectors must be 2 to 64");
 }
 
+uint64_t parse_masked(const std::string &option, const std::string &list, char separator)
+{
+	std::string unknown;
+	const auto features = parse_feature_names(list, separator, unknown);
+	if (!features)
+		throw UsageError(option + ": there is no feature '" + unknown + "'");
+	if (*features & OHCA_FEATURES_MANDATORY)
+		throw UsageError(option + ": rc is mandatory");
+	return *features;
+}
+
+// Those of --feature-mask.
 uint64_t parse_features(const std::string &text)
 {
 	if (text.empty())
@@ -90,11 +105,13 @@ void add_functions(const Parsed &parsed, Options &options)
 	std::set<std::string> sockets;
 	std::set<std::string> names;
 	std::set<uint64_t> macs;
+	const uint64_t offered = mask_features(parse_features(parsed.feature_mask),
+					       parse_masked("--mask-features", parsed.masked_features, ','));
 	for (const std::string &text : parsed.functions) {
 		auto function = parse_function(text, static_cast<uint32_t>(options.broker.functions.size()));
 		function.uar_count = parsed.uar_count;
 		function.vector_count = parsed.vector_count;
-		function.features = parse_features(parsed.feature_mask);
+		function.features = mask_features(offered, ~function.features);
 		if (!sockets.insert(function.socket).second || !names.insert(function.name).second ||
 		    !macs.insert(function.mac).second)
 			throw UsageError("--function " + text + ": socket, name or mac is another function's");
@@ -107,6 +124,7 @@ void add_functions(const Parsed &parsed, Options &options)
 broker::FunctionOptions parse_function(const std::string &text, uint32_t index)
 {
 	broker::FunctionOptions function;
+	function.features = OHCA_FEATURES_ALL;
 	function.name = "ohca" + std::to_string(index);
 	auto mac = kDefaultMac;
 	mac[4] = static_cast<uint8_t>(index);
@@ -125,8 +143,10 @@ broker::FunctionOptions parse_function(const std::string &text, uint32_t index)
 			function.mac = parse_mac(value);
 		else if (key == "name")
 			function.name = value;
+		else if (key == "mask")
+			function.features &= ~parse_masked("--function: mask", value, '+');
 		else
-			throw UsageError("--function: unknown key '" + key + "' (socket, mac, name)");
+			throw UsageError("--function: unknown key '" + key + "' (socket, mac, name, mask)");
 	}
 	if (function.socket.empty())
 		throw UsageError("--function " + text + ": socket=PATH is missing");
@@ -143,7 +163,7 @@ bool parse_options(int argc, char **argv, Options &options)
 	parsed.idle_ms = policy.idle_ns / 1000000;
 
 	app.add_option("--function", parsed.functions,
-		       "A function: socket=PATH[,mac=52:54:00:77:00:01][,name=NAME]; repeat for more")
+		       "A function: socket=PATH[,mac=52:54:00:77:00:01][,name=NAME][,mask=FEATURE+...]; repeat for more")
 		->allow_extra_args(false);
 	app.add_option("--run-dir", options.run_dir, "Folder of the status socket and the pid file")
 		->capture_default_str();
@@ -155,6 +175,7 @@ bool parse_options(int argc, char **argv, Options &options)
 		->capture_default_str();
 	app.add_option("--vectors", parsed.vector_count, "MSI-X vectors of each function")->capture_default_str();
 	app.add_option("--feature-mask", parsed.feature_mask, "Offer only these features (hexadecimal)");
+	app.add_option("--mask-features", parsed.masked_features, "Do not offer these features: names, see ohcactl features");
 	app.add_option("--spin-us", parsed.spin_us, "Spin that long after work while a processor is free")
 		->capture_default_str();
 	app.add_option("--sleep-us", parsed.nap_us, "First nap between two looks for work, to begin with; it adapts")

@@ -24,7 +24,8 @@ struct UsageError : std::runtime_error {
 // Throws UsageError.
 bool parse_options(int argc, char **argv, Options &options);
 
-// "socket=PATH[,mac=MAC][,name=NAME]"; `index` gives the defaults. Throws UsageError.
+// "socket=PATH[,mac=MAC][,name=NAME][,mask=FEATURE+...]"; `index` gives the defaults, and `features` is all
+// but the masked ones. Throws UsageError.
 broker::FunctionOptions parse_function(const std::string &text, uint32_t index);
 
 } // namespace ohca

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/event_loop.hh"
+#include "base/features.hh"
 #include "obs/context_view.hh"
 
 namespace ohca::obs {
@@ -65,6 +66,20 @@ json describe_function(const broker::Function &function)
 	};
 }
 
+// What each feature has become: negotiated are those that the driver has accepted.
+json describe_features(const broker::Function &function)
+{
+	const uint64_t offered = function.options().features;
+	const bool enabled = function.registers().state() == host::ControlRegisters::State::kEnabled;
+	const uint64_t negotiated = enabled ? function.registers().enable_request().driver_features : 0;
+	json result = json::array();
+	for (const Feature &feature : all_features())
+		result.push_back({{"feature", feature.name},
+				  {"offered", (offered & feature.bit) != 0},
+				  {"negotiated", (negotiated & feature.bit) != 0}});
+	return result;
+}
+
 json engine_status(const broker::Broker &broker)
 {
 	auto &owner = const_cast<broker::Broker &>(broker); // the accessors serve the owner, too
@@ -108,6 +123,10 @@ json status(const broker::Broker &broker, const std::string &command, const json
 			continue;
 		if (command == "functions") {
 			result.push_back(describe_function(*function));
+			continue;
+		}
+		if (command == "features") {
+			result.push_back({{"name", function->options().name}, {command, describe_features(*function)}});
 			continue;
 		}
 		json entry = describe_context(function->context().bytes(), command);
