@@ -107,11 +107,33 @@ int ohca_hw_reset(struct ohca_dev *dev)
 	return status == OHCA_STATUS_GONE ? -ENODEV : 0;
 }
 
+/* Without what it needs a feature is of no use; the rest of the driver need not ask. */
+static u64 ohca_usable_features(u64 offered)
+{
+	static const struct {
+		u64 feature;
+		u64 needs;
+	} table[] = {
+		{ OHCA_FEATURE_XRC, OHCA_FEATURE_SRQ },
+		{ OHCA_FEATURE_MULTICAST, OHCA_FEATURE_UD },
+		{ OHCA_FEATURE_READ_INV, OHCA_FEATURE_FAST_REG },
+		{ OHCA_FEATURE_MASKED_ATOMIC, OHCA_FEATURE_ATOMIC },
+		{ OHCA_FEATURE_SG_GAPS, OHCA_FEATURE_FAST_REG },
+	};
+	u64 features = offered & OHCA_FEATURES_ALL;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(table); i++)
+		if (table[i].needs & ~features)
+			features &= ~table[i].feature;
+	return features;
+}
+
 static int ohca_negotiate(struct ohca_dev *dev)
 {
 	u64 offered = ohca_read64(dev, OHCA_REGS_DEVICE_FEATURES_OFF);
 
-	dev->features = offered & OHCA_FEATURES_ALL;
+	dev->features = ohca_usable_features(offered);
 	if (~dev->features & OHCA_FEATURES_MANDATORY) {
 		dev_err(ohca_device(dev), "features %#llx lack mandatory %#llx\n",
 			offered, OHCA_FEATURES_MANDATORY);

@@ -13,8 +13,8 @@
  */
 int ohca_check_access(struct ohca_dev *dev, int access)
 {
-	int known = IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | IB_ZERO_BASED |
-		    OHCA_ACCESS_LOCAL_WRITE | OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ;
+	int known = IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | OHCA_ACCESS_LOCAL_WRITE |
+		    OHCA_ACCESS_REMOTE_WRITE | OHCA_ACCESS_REMOTE_READ;
 
 	BUILD_BUG_ON(OHCA_ACCESS_LOCAL_WRITE != IB_ACCESS_LOCAL_WRITE);
 	BUILD_BUG_ON(OHCA_ACCESS_REMOTE_WRITE != IB_ACCESS_REMOTE_WRITE);
@@ -29,6 +29,8 @@ int ohca_check_access(struct ohca_dev *dev, int access)
 		known |= OHCA_ACCESS_REMOTE_ATOMIC;
 	if (dev->features & OHCA_FEATURE_WINDOW)
 		known |= OHCA_ACCESS_WINDOW_BIND;
+	if (dev->features & OHCA_FEATURE_ZERO_BASED)
+		known |= OHCA_ACCESS_ZERO_BASED;
 	if (dev->features & OHCA_FEATURE_FLUSH)
 		known |= OHCA_ACCESS_FLUSH_GLOBAL;
 	return access & ~known ? -EOPNOTSUPP : 0;
