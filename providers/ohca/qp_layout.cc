@@ -127,8 +127,9 @@ std::uint32_t send_stride(ibv_qp_type type, const ibv_qp_cap &cap)
 
 std::uint32_t opcodes_of(const Context &context, ibv_qp_type type)
 {
-	const auto if_has = [&](std::uint64_t feature, std::uint32_t opcodes) {
-		return context.has_feature(feature) ? opcodes : 0;
+	// One of the features is enough.
+	const auto if_has = [&](std::uint64_t features, std::uint32_t opcodes) {
+		return context.has_feature(features) ? opcodes : 0;
 	};
 	if (type == IBV_QPT_XRC_RECV)
 		return 0;
@@ -136,7 +137,7 @@ std::uint32_t opcodes_of(const Context &context, ibv_qp_type type)
 	if (type == IBV_QPT_UD)
 		return opcodes;
 	opcodes |= bit(IBV_WR_RDMA_WRITE) | bit(IBV_WR_RDMA_WRITE_WITH_IMM);
-	opcodes |= if_has(OHCA_FEATURE_FAST_REG, bit(IBV_WR_LOCAL_INV));
+	opcodes |= if_has(OHCA_FEATURE_FAST_REG | OHCA_FEATURE_WINDOW, bit(IBV_WR_LOCAL_INV));
 	opcodes |= if_has(OHCA_FEATURE_WINDOW, bit(IBV_WR_BIND_MW));
 	if (type == IBV_QPT_UC)
 		return opcodes;

@@ -578,6 +578,11 @@ static const struct verbs_device_ops device_ops = {
 	.uninit_device = uninit_device,
 };
 
+bool ohca_shim_is_ohca(const struct ibv_device *device)
+{
+	return container_of(device, const struct verbs_device, device)->ops == &device_ops;
+}
+
 /*
  * Structures of driver.h change between releases that have the same PABI number
  * (44 and 56 both say 34), so the symbol version does not keep this provider out

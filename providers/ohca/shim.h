@@ -9,6 +9,7 @@
 #ifndef OHCA_SHIM_H
 #define OHCA_SHIM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <infiniband/verbs.h>
@@ -77,6 +78,8 @@ void ohca_shim_enable_qp_ex(struct ohca_verbs_qp *qp);
 int ohca_shim_query_device(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size,
 			   uint64_t *firmware_version, struct ohca_query_device_resp *clocks);
+/* Is it one of this provider's? */
+bool ohca_shim_is_ohca(const struct ibv_device *device);
 /* Keep a range that the device writes out of children (ibv_fork_init). */
 int ohca_shim_dontfork(void *address, size_t length);
 int ohca_shim_dofork(void *address, size_t length);

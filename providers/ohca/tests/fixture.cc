@@ -365,6 +365,11 @@ int ohca_shim_open_qp(ibv_context *context, ibv_qp_open_attr *attr, ohca_verbs_q
 	return 0;
 }
 
+bool ohca_shim_is_ohca(const ibv_device *)
+{
+	return fake_kernel.is_ohca;
+}
+
 int ohca_shim_dontfork(void *, size_t)
 {
 	if (int error = ohca::test::take_error())

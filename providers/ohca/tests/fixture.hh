@@ -40,6 +40,7 @@ struct FakeKernel {
 	std::function<void(std::uint64_t buffer)> on_resize; // what the device does with a new buffer
 	ohca_create_ah_resp ah_response{};
 	ohca_uar second_uar{};
+	bool is_ohca = true;
 };
 constexpr std::uint32_t kPdNumber = 0x31;
 constexpr std::uint32_t kUarIndex = 5;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Direct verbs of ohca devices: what the verbs cannot say or do.  Link with -lohca.
+ * ohcadv(7).
+ */
+#ifndef OHCADV_H
+#define OHCADV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Can ohcadv_*() be used on the device?  Any device of any provider may be asked about.
+ */
+bool ohcadv_is_supported(struct ibv_device *device);
+
+/*
+ * What driver and device have agreed upon.  A capability that is not set is refused: by an
+ * errno where there is a call, by the status of its completion where there is only a work
+ * request.
+ */
+enum ohcadv_capability {
+	OHCADV_CAP_RC			= 1 << 0,
+	OHCADV_CAP_ATOMIC		= 1 << 1,	/* compare and swap, fetch and add */
+	OHCADV_CAP_SEND_INV		= 1 << 2,
+	OHCADV_CAP_UC			= 1 << 3,
+	OHCADV_CAP_UD			= 1 << 4,
+	OHCADV_CAP_SRQ			= 1 << 5,
+	OHCADV_CAP_XRC			= 1 << 6,
+	OHCADV_CAP_MULTICAST		= 1 << 7,
+	OHCADV_CAP_RESIZE		= 1 << 8,	/* of CQs and SRQs */
+	OHCADV_CAP_MODERATION		= 1 << 9,	/* of completion events */
+	OHCADV_CAP_WINDOW		= 1 << 10,	/* type 1 and 2B, with LOCAL_INV */
+	OHCADV_CAP_FAST_REG		= 1 << 11,	/* kernel: REG_MR */
+	OHCADV_CAP_ZERO_BASED		= 1 << 12,	/* regions and windows whose addresses start at 0 */
+	OHCADV_CAP_READ_INV		= 1 << 13,	/* kernel: READ_WITH_INV */
+	OHCADV_CAP_MASKED_ATOMIC	= 1 << 14,	/* kernel */
+	OHCADV_CAP_ATOMIC_WRITE		= 1 << 15,
+	OHCADV_CAP_FLUSH		= 1 << 16,	/* to global visibility */
+	OHCADV_CAP_SG_GAPS		= 1 << 17,	/* kernel: regions of blocks of any length */
+	OHCADV_CAP_COMPOUND		= 1 << 18,	/* connect, disconnect and flush by one command */
+	OHCADV_CAP_RECYCLE		= 1 << 19,	/* kernel: SRQs and regions are used anew */
+};
+
+struct ohcadv_device_attr {
+	uint64_t comp_mask;		/* 0 */
+	uint64_t capabilities;		/* enum ohcadv_capability */
+	uint32_t max_inline_data;	/* bytes, of one work request */
+	uint8_t  reserved[4];
+};
+
+/*
+ * Fills the first attr_size bytes of *attr, of which those that this library does not know
+ * become 0.  attr_size: sizeof(*attr) of the program.
+ * 0; EOPNOTSUPP: not an ohca device; EINVAL: attr_size does not reach behind capabilities.
+ */
+int ohcadv_query_device(struct ibv_context *context, struct ohcadv_device_attr *attr, uint32_t attr_size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* OHCADV_H */
