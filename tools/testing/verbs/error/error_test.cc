@@ -8,13 +8,11 @@
 #include "error/cases.hh"
 #include "failure.hh"
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <getopt.h>
 #include <libgen.h>
 #include <memory>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
@@ -24,7 +22,6 @@ using namespace verbs_test;
 constexpr char kUsage[] =
 	"usage: error_test [--device NAME] [--case NAME]... [--no-bystander] [--list]\n"
 	"Prints 'ok NAME' or 'not ok NAME - REASON' for each case; names may end in '*'.\n";
-constexpr double kCaseSeconds = 90;
 constexpr double kBystanderSeconds = 20;
 
 struct Options {
@@ -70,63 +67,6 @@ Cases all_cases()
 	return cases;
 }
 
-bool is_wanted(const Options &options, const std::string &name)
-{
-	if (options.wanted.empty())
-		return true;
-	for (const std::string &wanted : options.wanted) {
-		if (wanted == name || (wanted.ends_with('*') && name.starts_with(wanted.substr(0, wanted.size() - 1))))
-			return true;
-	}
-	return false;
-}
-
-// Empty if the case passed, else what its process said last.
-std::string run_case(const Case &one, const std::string &device)
-{
-	int messages[2];
-	if (pipe(messages) != 0)
-		fail_errno("pipe", last_error());
-	const pid_t pid = fork();
-	if (pid == 0) {
-		dup2(messages[1], STDERR_FILENO);
-		close(messages[0]);
-		close(messages[1]);
-		alarm(static_cast<unsigned>(kCaseSeconds));
-		one.function(device);
-		_exit(0);
-	}
-	close(messages[1]);
-	std::string output;
-	char bytes[1024];
-	ssize_t got;
-	while ((got = read(messages[0], bytes, sizeof(bytes))) > 0)
-		output.append(bytes, static_cast<std::size_t>(got));
-	close(messages[0]);
-	int status = 0;
-	waitpid(pid, &status, 0);
-	std::fputs(output.c_str(), stderr);
-	if (WIFSIGNALED(status))
-		return WTERMSIG(status) == SIGALRM ? "time limit; " + output
-						   : "killed by signal " + std::to_string(WTERMSIG(status)) + "; " + output;
-	return WEXITSTATUS(status) == 0 ? "" : output.empty() ? "status " + std::to_string(WEXITSTATUS(status)) : output;
-}
-
-void report(const std::string &name, std::string reason)
-{
-	if (reason.empty()) {
-		std::printf("ok %s\n", name.c_str());
-		return;
-	}
-	while (!reason.empty() && reason.back() == '\n')
-		reason.pop_back();
-	for (char &letter : reason) {
-		if (letter == '\n')
-			letter = ' ';
-	}
-	std::printf("not ok %s - %s\n", name.c_str(), reason.c_str());
-}
-
 }  // namespace
 
 int main(int argc, char **argv)
@@ -148,7 +88,7 @@ int main(int argc, char **argv)
 	int failures = 0;
 	int count = 0;
 	for (const Case &one : cases) {
-		if (!is_wanted(options, one.name) || (one.ohca_only && !options.device.starts_with("ohca")))
+		if (!is_wanted(options.wanted, one.name) || (one.ohca_only && !options.device.starts_with("ohca")))
 			continue;
 		const double start = seconds_now();
 		std::string reason = run_case(one, options.device);

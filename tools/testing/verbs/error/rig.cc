@@ -14,13 +14,6 @@
 
 namespace verbs_test {
 
-namespace {
-
-constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-			IBV_ACCESS_REMOTE_ATOMIC;
-
-}  // namespace
-
 Rig::Rig(const Device &the_device, const RigOptions &the_options) : device(the_device), options(the_options)
 {
 	create(a);
@@ -43,14 +36,20 @@ void Rig::create(End &end) const
 	end.send_cq = must(ibv_create_cq(device.context(), options.send_cq_depth, nullptr, nullptr, 0), "ibv_create_cq");
 	end.receive_cq = must(ibv_create_cq(device.context(), options.receive_cq_depth, nullptr, nullptr, 0),
 			      "ibv_create_cq");
-	end.mr = must(ibv_reg_mr(end.pd, end.memory.data(), kBufferSize, kAccess), "ibv_reg_mr");
-	ibv_qp_init_attr attributes{};
+	end.mr = must(ibv_reg_mr(end.pd, end.memory.data(), kBufferSize, options.memory_access), "ibv_reg_mr");
+	ibv_qp_init_attr_ex attributes{};
 	attributes.send_cq = end.send_cq;
 	attributes.recv_cq = end.receive_cq;
 	attributes.cap = options.capabilities;
 	attributes.qp_type = IBV_QPT_RC;
 	attributes.sq_sig_all = options.signal_all ? 1 : 0;
-	end.qp = must(ibv_create_qp(end.pd, &attributes), "ibv_create_qp");
+	attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
+	attributes.pd = end.pd;
+	if (options.send_ops != 0) {
+		attributes.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+		attributes.send_ops_flags = options.send_ops;
+	}
+	end.qp = must(ibv_create_qp_ex(device.context(), &attributes), "ibv_create_qp_ex");
 }
 
 void Rig::connect_both()

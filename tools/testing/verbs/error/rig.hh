@@ -20,6 +20,9 @@ struct RigOptions {
 	int receive_cq_depth = 64;
 	bool signal_all = true;
 	bool connected = true;
+	int memory_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			    IBV_ACCESS_REMOTE_ATOMIC;
+	std::uint64_t send_ops = 0;  // for ibv_wr_*: IBV_QP_EX_WITH_*
 };
 
 // One side of the rig: everything is its own.
