@@ -75,6 +75,7 @@ extern const struct kv_test kv_service_tests[];
 extern const int kv_service_test_count;
 
 int kv_run_tests(struct ib_device *device);
+int kv_run_feature_tests(struct ib_device *device, const char *missing);
 
 struct kv_traffic;
 struct kv_traffic *kv_traffic_start(struct ib_device *device);

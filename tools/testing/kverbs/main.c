@@ -3,6 +3,7 @@
  * kverbs - a kernel consumer of the verbs.
  *
  * insmod kverbs.ko device=ohca0	runs the tests; loading fails if one fails
+ * insmod kverbs.ko device=ohca0 missing=srq+xrc	tests which features there are
  * insmod kverbs.ko device=ohca0 traffic=1	keeps the device busy until either leaves
  */
 
@@ -18,6 +19,10 @@ static bool traffic;
 module_param(traffic, bool, 0444);
 MODULE_PARM_DESC(traffic, "no tests, but traffic until the module or the device leaves");
 
+static char *missing;
+module_param(missing, charp, 0444);
+MODULE_PARM_DESC(missing, "no other tests: all features work save these, separated by \"+\"");
+
 static int kv_failed = -ENODEV;
 
 static struct ib_client kv_client;
@@ -29,7 +34,10 @@ static int kv_add(struct ib_device *ibdev)
 	if (strcmp(dev_name(&ibdev->dev), device))
 		return -EOPNOTSUPP;
 	if (!traffic) {
-		kv_failed = kv_run_tests(ibdev) ? -EBADE : 0;
+		int failures = missing ? kv_run_feature_tests(ibdev, missing) :
+					 kv_run_tests(ibdev);
+
+		kv_failed = failures ? -EBADE : 0;
 		return -EOPNOTSUPP;
 	}
 	running = kv_traffic_start(ibdev);

@@ -28,9 +28,11 @@ static void kv_qp_event(struct ib_event *event, void *context)
 
 static int kv_open_mr(struct kv_pair *pair)
 {
+	int atomic = pair->device->attrs.atomic_cap == IB_ATOMIC_NONE ? 0 : IB_ACCESS_REMOTE_ATOMIC;
+
 	pair->mr = pair->device->ops.get_dma_mr(pair->pd, IB_ACCESS_LOCAL_WRITE |
 						IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE |
-						IB_ACCESS_REMOTE_ATOMIC);
+						atomic);
 	if (IS_ERR(pair->mr))
 		return PTR_ERR(pair->mr);
 	pair->mr->device = pair->device;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The device process of a run."""
+import itertools
 import os
 import subprocess
 import time
@@ -12,12 +13,12 @@ _START_SECONDS = 30
 class Device:
     """A running ohcad with one socket for each function."""
 
-    def __init__(self, program, macs, run_dir, extra, log):
+    def __init__(self, program, macs, run_dir, masks, extra, log):
         self.sockets = [f"{run_dir}/ohca{i}.socket" for i in range(len(macs))]
         self._output = f"{run_dir}/ohcad.output"
         arguments = [program, "--run-dir", run_dir, "--log", log]
-        for path, mac in zip(self.sockets, macs):
-            arguments += ["--function", f"socket={path},mac={mac}"]
+        for path, mac, mask in itertools.zip_longest(self.sockets, macs, masks):
+            arguments += ["--function", f"socket={path},mac={mac}" + (f",mask={mask}" if mask else "")]
         with open(self._output, "wb") as output:
             self.process = process.start(arguments + extra, stdin=subprocess.DEVNULL,
                                          stdout=output, stderr=output)

@@ -51,6 +51,8 @@ def parse():
     add("--no-build", action="store_true", help="take what has been built before")
     add("--ohcad", metavar="FILE", help="another device program")
     add("--ohcad-arg", action="append", default=[], metavar="ARG", help="further argument for ohcad")
+    add("--mask", action="append", default=[], metavar="FEATURES",
+        help="features that a function lacks, with + between them; repeat for the next function, '' for none")
     add("--ohcad-log", metavar="FILE", help="keep ohcad's log")
     add("--no-driver", action="store_true", help="do not load the driver at boot")
     add("--icount", metavar="SHIFT", help="count instructions, 2^SHIFT ns each: deterministic, one processor")
@@ -69,6 +71,8 @@ def parse():
         parser.error("no command")
     if not 0 <= options.functions <= machine.FUNCTIONS_MAX:
         parser.error(f"--functions must be 0 to {machine.FUNCTIONS_MAX}")
+    if len(options.mask) > options.functions:
+        parser.error("--mask for more functions than there are")
     if options.icount is not None:
         options.smp = 1
     return options
@@ -120,7 +124,7 @@ def guest(options, run_dir):
                        not options.no_driver)
         provider = built("user/**/libohca-rdmav*.so", "provider", not options.no_driver)
         log = os.path.abspath(options.ohcad_log) if options.ohcad_log else f"{run_dir}/ohcad.log"
-        device = Device(options.ohcad or built("user/**/ohcad", "ohcad"), macs, run_dir, options.ohcad_arg, log)
+        device = Device(options.ohcad or built("user/**/ohcad", "ohcad"), macs, run_dir, options.mask, options.ohcad_arg, log)
         sockets = device.sockets
     parts = Parts(Share("root", "ro", "/", os.environ["OHCA_TESTBED"]), shares(options), macs, sockets,
                   None if options.no_driver else module, provider, environment(options, module))
