@@ -138,6 +138,15 @@ static void ohca_run_callbacks(struct list_head *done)
 	}
 }
 
+/* Likewise outside of the event handler, which somebody has to call then. */
+static void ohca_call_back(struct ohca_dev *dev, struct list_head *done)
+{
+	if (list_empty(done))
+		return;
+	ohca_run_callbacks(done);
+	ohca_op_ends_kick(dev);
+}
+
 /* The command is over; its callback runs once the lock is dropped. */
 static void ohca_finish_locked(struct ohca_cmd *cmd, int result, struct list_head *done)
 {
@@ -146,7 +155,8 @@ static void ohca_finish_locked(struct ohca_cmd *cmd, int result, struct list_hea
 	list_add_tail(&cmd->node, done);
 }
 
-static void ohca_issue_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, u16 index)
+/* Into the ring; the caller rings the doorbell. */
+static void ohca_enter_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, u16 index)
 {
 	struct ohca_cmdq *q = &dev->cmdq;
 	struct ohca_cmdq_slot *slot = &q->slots[index];
@@ -175,6 +185,11 @@ static void ohca_issue_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, u16 in
 	/* The device must find entry and mailbox once it sees the index. */
 	dma_wmb();
 	WRITE_ONCE(q->record->producer, cpu_to_le32(++q->producer));
+}
+
+static void ohca_issue_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, u16 index)
+{
+	ohca_enter_locked(dev, cmd, index);
 	ohca_ring_doorbell(dev, OHCA_UAR_CMDQ_SLOT);
 }
 
@@ -224,6 +239,39 @@ int ohca_cmdq_submit(struct ohca_dev *dev, struct ohca_cmd *cmd)
 	}
 	spin_unlock_irqrestore(&q->lock, flags);
 	return ret;
+}
+
+/*
+ * Start the commands of a list with one doorbell; those for which there is no
+ * slot wait for one.  Any context.  Each is called back exactly once.
+ */
+void ohca_cmdq_submit_list(struct ohca_dev *dev, struct list_head *cmds)
+{
+	struct ohca_cmdq *q = &dev->cmdq;
+	struct ohca_cmd *cmd, *next;
+	unsigned long flags;
+	bool ring = false;
+	LIST_HEAD(done);
+
+	spin_lock_irqsave(&q->lock, flags);
+	list_for_each_entry_safe(cmd, next, cmds, node) {
+		list_del(&cmd->node);
+		cmd->detail = OHCA_CMD_DETAIL_NONE;
+		cmd->deadline = jiffies + ohca_cmdq_timeout();
+		if (q->stopped || ohca_failed(dev)) {
+			ohca_finish_locked(cmd, -EIO, &done);
+		} else if (q->free_count) {
+			ohca_enter_locked(dev, cmd, q->free_slots[--q->free_count]);
+			ring = true;
+		} else {
+			cmd->state = OHCA_CMD_WAITING;
+			list_add_tail(&cmd->node, &q->waiters);
+		}
+	}
+	if (ring)
+		ohca_ring_doorbell(dev, OHCA_UAR_CMDQ_SLOT);
+	spin_unlock_irqrestore(&q->lock, flags);
+	ohca_call_back(dev, &done);
 }
 
 static void ohca_undo_done(struct ohca_cmd *cmd)
@@ -332,9 +380,10 @@ static u32 ohca_reap_locked(struct ohca_dev *dev, struct list_head *done)
 
 /*
  * Handle the completions that are there, and have the next one raise an
- * interrupt.  Any context; callbacks run in it.  True if there were any.
+ * interrupt.  Callbacks of commands run here; the event handler goes on with
+ * ohca_op_ends_deliver().  True if there were any.
  */
-bool ohca_cmdq_drain(struct ohca_dev *dev)
+bool ohca_cmdq_reap(struct ohca_dev *dev)
 {
 	struct ohca_cmdq *q = &dev->cmdq;
 	unsigned long flags;
@@ -359,6 +408,16 @@ bool ohca_cmdq_drain(struct ohca_dev *dev)
 	spin_unlock_irqrestore(&q->lock, flags);
 	ohca_run_callbacks(&done);
 	return count;
+}
+
+/* Likewise in any other context. */
+bool ohca_cmdq_drain(struct ohca_dev *dev)
+{
+	bool any = ohca_cmdq_reap(dev);
+
+	if (any)
+		ohca_op_ends_kick(dev);
+	return any;
 }
 
 /* Take a command that is not over away from the queue, for lack of an answer. */
@@ -397,21 +456,24 @@ static void ohca_timed_out(struct ohca_dev *dev, u16 opcode)
 		ohca_fail(dev, "no command is answered");
 }
 
-/* False: it is over already, the callback runs or has run. */
-static bool ohca_cmdq_give_up(struct ohca_dev *dev, struct ohca_cmd *cmd)
+/*
+ * End it with -ETIMEDOUT.  Any context.  False: it is over already, the callback
+ * runs or has run; or it has not been submitted yet.
+ */
+bool ohca_cmdq_give_up(struct ohca_dev *dev, struct ohca_cmd *cmd)
 {
 	struct ohca_cmdq *q = &dev->cmdq;
 	unsigned long flags;
 	LIST_HEAD(done);
 
 	spin_lock_irqsave(&q->lock, flags);
-	if (cmd->state != OHCA_CMD_DONE)
+	if (cmd->state == OHCA_CMD_WAITING || cmd->state == OHCA_CMD_ISSUED)
 		ohca_abandon_locked(dev, cmd, -ETIMEDOUT, &done);
 	spin_unlock_irqrestore(&q->lock, flags);
 	if (list_empty(&done))
 		return false;
 	ohca_timed_out(dev, cmd->opcode);
-	ohca_run_callbacks(&done);
+	ohca_call_back(dev, &done);
 	return true;
 }
 
@@ -504,7 +566,7 @@ void ohca_cmdq_expire(struct ohca_dev *dev)
 
 	list_for_each_entry(cmd, &done, node)
 		ohca_timed_out(dev, cmd->opcode);
-	ohca_run_callbacks(&done);
+	ohca_call_back(dev, &done);
 }
 
 /* Nothing is submitted any more, and whatever is under way ends with -EIO. */
@@ -524,7 +586,7 @@ void ohca_cmdq_stop(struct ohca_dev *dev)
 	list_for_each_entry_safe(cmd, next, &q->waiters, node)
 		ohca_abandon_locked(dev, cmd, -EIO, &done);
 	spin_unlock_irqrestore(&q->lock, flags);
-	ohca_run_callbacks(&done);
+	ohca_call_back(dev, &done);
 }
 
 static int ohca_cmdq_alloc_slots(struct ohca_dev *dev)

@@ -6,6 +6,7 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
+#include <rdma/ohca.h>
 #include <rdma/ohca_hw.h>
 
 struct dma_pool;
@@ -15,51 +16,6 @@ struct ohca_dev;
 /* Every command's input and output fit; see format.c. */
 #define OHCA_CMDQ_INPUT_SIZE	256
 #define OHCA_CMDQ_OUTPUT_SIZE	512
-
-/* ohca_cmd.flags */
-#define OHCA_CMD_NOWAIT		0x01	/* -EBUSY instead of waiting for a free slot */
-
-enum ohca_cmd_state {
-	OHCA_CMD_IDLE,
-	OHCA_CMD_WAITING,	/* for a slot */
-	OHCA_CMD_ISSUED,
-	OHCA_CMD_DONE,		/* callback has run or is about to */
-};
-
-/**
- * struct ohca_cmd - a command, owned by the caller until @done
- * @opcode:	OHCA_CMD_*
- * @flags:	OHCA_CMD_NOWAIT
- * @in:		input structure; must stay valid until @done
- * @in_length:	of @in
- * @out:	where the output structure goes on success; may be NULL
- * @out_length:	of @out
- * @done:	called exactly once after a successful submit: from hard
- *		interrupt, or from any context that drained the queue, with no
- *		lock of the queue held.  It must not sleep; it may free the
- *		command and may submit others.
- * @context:	for @done
- * @result:	0 or an errno; -ETIMEDOUT: no answer, -EIO: device failed or removed
- * @detail:	OHCA_CMD_DETAIL_*
- */
-struct ohca_cmd {
-	u16 opcode;
-	u16 flags;
-	u32 in_length;
-	u32 out_length;
-	const void *in;
-	void *out;
-	void (*done)(struct ohca_cmd *cmd);
-	void *context;
-	int result;
-	u32 detail;
-
-	/* Belongs to the queue. */
-	enum ohca_cmd_state state;
-	u16 slot;
-	unsigned long deadline;		/* jiffies */
-	struct list_head node;
-};
 
 struct ohca_cmdq_slot;
 
@@ -90,8 +46,11 @@ void ohca_cmdq_free(struct ohca_dev *dev);
 void ohca_cmdq_stop(struct ohca_dev *dev);
 
 int ohca_cmdq_submit(struct ohca_dev *dev, struct ohca_cmd *cmd);
+void ohca_cmdq_submit_list(struct ohca_dev *dev, struct list_head *cmds);
+bool ohca_cmdq_give_up(struct ohca_dev *dev, struct ohca_cmd *cmd);
 int ohca_cmdq_exec(struct ohca_dev *dev, struct ohca_cmd *cmd);
 int ohca_cmdq_exec_polled(struct ohca_dev *dev, struct ohca_cmd *cmd, u32 timeout_ms);
+bool ohca_cmdq_reap(struct ohca_dev *dev);
 bool ohca_cmdq_drain(struct ohca_dev *dev);
 void ohca_cmdq_expire(struct ohca_dev *dev);
 

@@ -13,15 +13,20 @@ struct ohca_cq *ohca_get_cq(struct ohca_dev *dev, u32 cqn)
 
 	xa_lock_irqsave(&dev->cqs, flags);
 	cq = xa_load(&dev->cqs, cqn);
-	if (cq)
-		refcount_inc(&cq->refs);
+	/* 0: it is on its way back to its pool. */
+	if (cq && !refcount_inc_not_zero(&cq->refs))
+		cq = NULL;
 	xa_unlock_irqrestore(&dev->cqs, flags);
 	return cq;
 }
 
 void ohca_put_cq(struct ohca_cq *cq)
 {
-	if (refcount_dec_and_test(&cq->refs))
+	if (!refcount_dec_and_test(&cq->refs))
+		return;
+	if (cq->pool.returning)
+		ohca_cq_settle(cq);
+	else
 		complete(&cq->unused);
 }
 
@@ -207,6 +212,8 @@ int ohca_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct ohca_cq *cq = to_ohca_cq(ibcq);
 	int ret;
 
+	if (ohca_in_pool(&cq->pool))
+		return -EBUSY;
 	ret = ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_CQ, cq->cqn);
 	if (ret)
 		return ret;

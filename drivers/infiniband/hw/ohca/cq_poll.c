@@ -440,6 +440,20 @@ static void ohca_cq_drop(struct ohca_cq *cq, struct ohca_cqe *cqe, struct ohca_q
 		ohca_srq_complete(srq, le32_to_cpu(copy.wqe_index), &wr_id);
 }
 
+/* Take all completions out: nobody will poll them. */
+void ohca_cq_discard(struct ohca_cq *cq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	while (ohca_cqe_written(cq, cq->consumer))
+		cq->consumer++;
+	/* The slots may be overwritten only once they have been read. */
+	dma_mb();
+	WRITE_ONCE(cq->record->consumer, cpu_to_le32(cq->consumer));
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
 /*
  * Take the completions of a reset or destroyed QP out, lest they are attributed
  * to the next life of it or to the next QP of the same number.  They stay where

@@ -34,6 +34,7 @@ static void ohca_cq_event(struct ohca_dev *dev, u32 cqn, enum ib_event_type type
 		dev_dbg(ohca_device(dev), "event for unknown CQ %#x dropped\n", cqn);
 		return;
 	}
+	WRITE_ONCE(cq->overrun, true);
 	event.element.cq = &cq->ibcq;
 	if (cq->ibcq.event_handler)
 		cq->ibcq.event_handler(&event, cq->ibcq.cq_context);
@@ -79,14 +80,17 @@ static void ohca_srq_event(struct ohca_dev *dev, u32 srqn, enum ib_event_type ty
 static void ohca_completion_event(struct ohca_dev *dev, u32 cqn)
 {
 	struct ohca_cq *cq = ohca_get_cq(dev, cqn);
+	ib_comp_handler handler;
 
 	if (!cq) {
 		/* Being destroyed, or never existed. */
 		dev_dbg(ohca_device(dev), "completion event for unknown CQ %#x dropped\n", cqn);
 		return;
 	}
-	if (cq->ibcq.comp_handler)
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+	/* Pairs with the release in ohca_cq_take(). */
+	handler = smp_load_acquire(&cq->ibcq.comp_handler);
+	if (handler)
+		handler(&cq->ibcq, cq->ibcq.cq_context);
 	ohca_put_cq(cq);
 }
 
@@ -189,8 +193,9 @@ static void ohca_eq_drain(struct ohca_eq *eq)
 static irqreturn_t ohca_command_interrupt(int irq, void *data)
 {
 	struct ohca_dev *dev = data;
-	bool any = ohca_cmdq_drain(dev);
+	bool any = ohca_cmdq_reap(dev);
 
+	ohca_op_ends_deliver(dev);
 	if (ohca_eq_next(dev->async_eq)) {
 		ohca_eq_drain(dev->async_eq);
 		any = true;

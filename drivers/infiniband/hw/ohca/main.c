@@ -133,6 +133,8 @@ struct ohca_dev *ohca_alloc(struct device *parent)
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->uars, XA_FLAGS_LOCK_IRQ);
 	atomic_set(&dev->next_consumer_key, 0);
+	ohca_op_ends_init(dev);
+	ohca_async_init(&dev->async, dev);
 	ohca_health_init(dev);
 	ohca_port_init(dev);
 	ohca_counters_init(dev);
@@ -215,6 +217,7 @@ err_eqs:
 	ohca_eqs_destroy(dev);
 err_reset:
 	ohca_health_stop(dev);
+	ohca_op_ends_stop(dev);
 	cancel_work_sync(&dev->port.work);
 	if (ohca_hw_reset(dev) == -EIO)
 		dev->bus.stop_dma(dev);
@@ -244,6 +247,7 @@ void ohca_stop(struct ohca_dev *dev)
 	ohca_eqs_destroy(dev);
 	ohca_cmdq_stop(dev);
 	ohca_health_stop(dev);
+	ohca_op_ends_stop(dev);
 	/* A failure in the meantime has started it again. */
 	cancel_work_sync(&dev->port.work);
 	if (ohca_hw_reset(dev) == -EIO)

@@ -5,7 +5,8 @@
 
 #include "ohca.h"
 
-int ohca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+/* Any context. */
+int ohca_check_mcast(struct ib_qp *ibqp, const union ib_gid *gid)
 {
 	struct ohca_dev *dev = to_ohca_dev(ibqp->device);
 
@@ -18,7 +19,17 @@ int ohca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 			  ibqp->qp_type, gid->raw);
 		return -EINVAL;
 	}
-	return ohca_cmd_multicast(dev, OHCA_CMD_ATTACH_MULTICAST, ibqp->qp_num, gid->raw);
+	return 0;
+}
+
+int ohca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+{
+	int ret = ohca_check_mcast(ibqp, gid);
+
+	if (ret)
+		return ret;
+	return ohca_cmd_multicast(to_ohca_dev(ibqp->device), OHCA_CMD_ATTACH_MULTICAST,
+				  ibqp->qp_num, gid->raw);
 }
 
 int ohca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)

@@ -20,8 +20,10 @@
 #include <rdma/ohca-abi.h>
 #include <rdma/ohca_hw.h>
 
+#include "async.h"
 #include "cmd.h"
 #include "cmdq.h"
+#include "pool.h"
 
 #define OHCA_DRIVER_NAME	"ohca"
 #define OHCA_PORT		1
@@ -162,6 +164,9 @@ struct ohca_dev {
 	u8 mac[ETH_ALEN];
 	struct ohca_caps caps;
 
+	struct ohca_op_ends op_ends;
+	struct ohca_async async;	/* of the driver's own operations */
+
 	struct ohca_cmdq cmdq;
 	bool cmd_irq_ready;		/* until then commands are polled */
 
@@ -233,6 +238,7 @@ struct ohca_mr {
 	u64 first_page_offset;
 	void *list;
 	dma_addr_t list_dma;
+	struct ohca_pool_member pool;
 };
 
 struct ohca_ah {
@@ -267,6 +273,8 @@ struct ohca_cq {
 	u32 eq_index;
 	u8 log_depth;
 	u8 flags;			/* OHCA_CQ_* */
+	bool overrun;			/* takes no CQE any more */
+	struct ohca_pool_member pool;
 	refcount_t refs;
 	struct completion unused;
 	struct mutex mutex;		/* resize */
@@ -321,6 +329,7 @@ struct ohca_srq {
 	u8 log_stride;
 	u8 max_sge;
 	bool user;
+	struct ohca_pool_member pool;
 	refcount_t refs;
 	struct completion unused;
 	struct mutex mutex;		/* modify */
@@ -332,7 +341,7 @@ struct ohca_srq {
 	struct ohca_srq_record *record;
 	u32 producer;
 	u32 outstanding;		/* at most depth */
-	bool resizing;			/* nothing may be posted */
+	bool resizing;			/* or being reset: nothing may be posted */
 	struct ohca_srq_wr *wrs;
 	u32 tag_count;			/* of wrs; at least depth */
 	u32 free_tag;			/* first of a list; OHCA_NO_TAG ends it */
@@ -342,7 +351,8 @@ struct ohca_qp {
 	struct ib_qp ibqp;
 	u32 qpn;
 	enum ib_qp_state state;		/* as far as the driver knows */
-	struct mutex mutex;		/* modify, query */
+	struct ohca_op_queue ops;	/* modify, query, ...: one at a time */
+	struct ohca_pool_member pool;
 	refcount_t refs;
 	struct completion unused;
 	struct ohca_uar_object *uar;	/* NULL: the context's or the kernel's own page */
@@ -405,6 +415,11 @@ static inline struct device *ohca_device(struct ohca_dev *dev)
 {
 	return dev->bus.dma_device;
 }
+
+/* pool_qp.c, pool_cq.c, pool_srq.c: the last user of an object that is given back has let go */
+void ohca_qp_settle(struct ohca_qp *qp);
+void ohca_cq_settle(struct ohca_cq *cq);
+void ohca_srq_settle(struct ohca_srq *srq);
 
 /* main.c */
 struct ohca_dev *ohca_alloc(struct device *parent);
@@ -519,6 +534,7 @@ void ohca_cq_detach_qp(struct ohca_cq *cq, struct ohca_qp *qp);
 int ohca_cq_attach_srq(struct ohca_cq *cq, struct ohca_srq *srq);
 void ohca_cq_detach_srq(struct ohca_cq *cq, struct ohca_srq *srq);
 void ohca_cq_clean_qp(struct ohca_cq *cq, struct ohca_qp *qp);
+void ohca_cq_discard(struct ohca_cq *cq);
 
 /* cq_modify.c */
 int ohca_modify_cq(struct ib_cq *ibcq, u16 count, u16 period_us);
@@ -544,6 +560,8 @@ int ohca_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 int ohca_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 		       const struct ib_recv_wr **bad_wr);
 void ohca_srq_add_tags(struct ohca_srq *srq, u32 first, u32 end);
+void ohca_srq_discard(struct ohca_srq *srq);
+void ohca_srq_restart(struct ohca_srq *srq);
 bool ohca_srq_complete(struct ohca_srq *srq, u32 tag, u64 *wr_id);
 
 /* xrcd.c */
@@ -560,8 +578,24 @@ void ohca_put_qp(struct ohca_qp *qp);
 int ohca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		   struct ib_udata *udata);
 void ohca_qp_tell_last_wqe(struct ohca_qp *qp);
+int ohca_check_qp_attr(struct ohca_dev *dev, struct ohca_qp *qp, const struct ib_qp_attr *attr,
+		       int mask);
+void ohca_fill_modify(struct ohca_qp *qp, const struct ib_qp_attr *attr, int mask,
+		      struct ohca_cmd_modify_qp_in *in);
+void ohca_choose_udp_port(const struct ohca_qp *qp, struct ohca_cmd_modify_qp_in *in);
+void ohca_set_qp_state(struct ohca_qp *qp, enum ib_qp_state state);
+void ohca_restart_rings(struct ohca_qp *qp);
+void ohca_parse_query(struct ohca_qp *qp, const struct ohca_cmd_query_qp_out *out,
+		      struct ib_qp_attr *attr, struct ib_qp_init_attr *init_attr);
 int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_qp_init_attr *init_attr);
+
+/* async_qp.c */
+int ohca_start_modify_qp(struct ohca_op *op, struct ohca_qp *qp, const struct ib_qp_attr *attr,
+			 int mask);
+int ohca_start_reset_qp(struct ohca_op *op, struct ohca_qp *qp,
+			const struct ohca_op_type *type);
+int ohca_end_reset_qp(struct ohca_op *op, int result);
 
 /* qp_post.c */
 void ohca_set_sges(struct ohca_sge *out, const struct ib_sge *in, u32 count);
@@ -579,6 +613,7 @@ int ohca_destroy_ah(struct ib_ah *ibah, u32 flags);
 const char *ohca_check_path(struct ohca_dev *dev, const struct rdma_ah_attr *ah);
 
 /* multicast.c */
+int ohca_check_mcast(struct ib_qp *ibqp, const union ib_gid *gid);
 int ohca_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
 int ohca_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
 

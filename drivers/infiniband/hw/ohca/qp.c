@@ -19,15 +19,20 @@ struct ohca_qp *ohca_get_qp(struct ohca_dev *dev, u32 qpn)
 
 	xa_lock_irqsave(&dev->qps, flags);
 	qp = xa_load(&dev->qps, qpn);
-	if (qp)
-		refcount_inc(&qp->refs);
+	/* 0: it is on its way back to its pool. */
+	if (qp && !refcount_inc_not_zero(&qp->refs))
+		qp = NULL;
 	xa_unlock_irqrestore(&dev->qps, flags);
 	return qp;
 }
 
 void ohca_put_qp(struct ohca_qp *qp)
 {
-	if (refcount_dec_and_test(&qp->refs))
+	if (!refcount_dec_and_test(&qp->refs))
+		return;
+	if (qp->pool.returning)
+		ohca_qp_settle(qp);
+	else
 		complete(&qp->unused);
 }
 
@@ -548,7 +553,7 @@ int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_u
 	qp->signal_all = attr->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->max_inline = attr->cap.max_inline_data;
 	qp->create_flags = attr->create_flags;
-	mutex_init(&qp->mutex);
+	ohca_op_queue_init(&qp->ops);
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
 	if (attr->qp_type == IB_QPT_XRC_TGT)
@@ -561,11 +566,22 @@ int ohca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct ohca_dev *dev = to_ohca_dev(ibqp->device);
 	struct ohca_qp *qp = to_ohca_qp(ibqp);
-	int ret;
+	int ret = 0;
 
-	ret = ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
+	if (ohca_in_pool(&qp->pool))
+		return -EBUSY;
+	/* An application's objects go with it, whatever it has started. */
+	if (qp->user)
+		ohca_op_queue_wait_idle(dev, &qp->ops);
+	else
+		ret = ohca_op_queue_close(&qp->ops);
 	if (ret)
 		return ret;
+	ret = ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
+	if (ret) {
+		ohca_op_queue_reopen(&qp->ops);
+		return ret;
+	}
 	ohca_qp_unpublish(dev, qp);
 	if (qp->user) {
 		ib_umem_release(qp->umem);

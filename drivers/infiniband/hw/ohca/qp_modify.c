@@ -74,22 +74,15 @@ static const char *ohca_check_attr(struct ohca_dev *dev, const struct ib_qp_attr
 	return NULL;
 }
 
-static int ohca_check_modify(struct ohca_dev *dev, struct ohca_qp *qp,
-			     const struct ib_qp_attr *attr, int mask)
+/* What does not depend on the queue pair's state.  Any context. */
+int ohca_check_qp_attr(struct ohca_dev *dev, struct ohca_qp *qp, const struct ib_qp_attr *attr,
+		       int mask)
 {
-	enum ib_qp_state cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
-	enum ib_qp_state next = mask & IB_QP_STATE ? attr->qp_state : cur;
 	const char *problem;
 
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS || mask & (IB_QP_ALT_PATH | IB_QP_CAP)) {
 		ibdev_dbg(&dev->ibdev, "QP %#x: attributes %#x not supported\n", qp->qpn, mask);
 		return -EOPNOTSUPP;
-	}
-	if (!ib_modify_qp_is_ok(cur, next, qp->ibqp.qp_type, mask)) {
-		ibdev_dbg(&dev->ibdev,
-			  "QP %#x of type %d: state %d to %d with attributes %#x not legal\n",
-			  qp->qpn, qp->ibqp.qp_type, cur, next, mask);
-		return -EINVAL;
 	}
 	problem = ohca_check_attr(dev, attr, mask);
 	if (problem) {
@@ -99,8 +92,7 @@ static int ohca_check_modify(struct ohca_dev *dev, struct ohca_qp *qp,
 	return 0;
 }
 
-static void ohca_fill_path(const struct ohca_qp *qp, const struct rdma_ah_attr *ah, u32 dest_qpn,
-			   struct ohca_qp_attributes *out)
+static void ohca_fill_path(const struct rdma_ah_attr *ah, struct ohca_qp_attributes *out)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(ah);
 	u32 flow_label = grh->flow_label & IB_GRH_FLOWLABEL_MASK;
@@ -112,7 +104,6 @@ static void ohca_fill_path(const struct ohca_qp *qp, const struct rdma_ah_attr *
 	out->traffic_class = grh->traffic_class;
 	out->flow_label = cpu_to_le32(flow_label);
 	out->service_level = rdma_ah_get_sl(ah);
-	out->source_udp_port = cpu_to_le16(rdma_get_udp_sport(flow_label, qp->qpn, dest_qpn));
 }
 
 /* The attributes whose value is just copied. */
@@ -158,27 +149,40 @@ static u32 ohca_fill_scalars(const struct ib_qp_attr *attr, int mask,
 	return given;
 }
 
-static int ohca_issue_modify(struct ohca_dev *dev, struct ohca_qp *qp,
-			     const struct ib_qp_attr *attr, int mask)
+/* The attributes as the device takes them.  Any context. */
+void ohca_fill_modify(struct ohca_qp *qp, const struct ib_qp_attr *attr, int mask,
+		      struct ohca_cmd_modify_qp_in *in)
 {
-	struct ohca_cmd_modify_qp_in in = {
-		.qpn = cpu_to_le32(qp->qpn),
-	};
-	u32 given = ohca_fill_scalars(attr, mask, &in.attributes);
+	u32 given;
 
 	ohca_check_state_values();
+	memset(in, 0, sizeof(*in));
+	in->qpn = cpu_to_le32(qp->qpn);
+	given = ohca_fill_scalars(attr, mask, &in->attributes);
 	if (mask & IB_QP_AV) {
-		ohca_fill_path(qp, &attr->ah_attr,
-			       mask & IB_QP_DEST_QPN ? attr->dest_qp_num : qp->dest_qpn,
-			       &in.attributes);
+		ohca_fill_path(&attr->ah_attr, &in->attributes);
 		given |= OHCA_QP_ATTR_PATH;
 	}
-	in.mask = cpu_to_le32(given);
+	in->mask = cpu_to_le32(given);
 	if (mask & IB_QP_CUR_STATE) {
-		in.current_state = attr->cur_qp_state;
-		in.check_current_state = 1;
+		in->current_state = attr->cur_qp_state;
+		in->check_current_state = 1;
 	}
-	return ohca_cmd_modify_qp(dev, &in);
+}
+
+/* The path's source port follows from both ends' numbers, of which the peer's may be older. */
+void ohca_choose_udp_port(const struct ohca_qp *qp, struct ohca_cmd_modify_qp_in *in)
+{
+	u32 mask = le32_to_cpu(in->mask);
+	u32 dest_qpn = qp->dest_qpn;
+
+	if (!(mask & OHCA_QP_ATTR_PATH))
+		return;
+	if (mask & OHCA_QP_ATTR_DEST_QPN)
+		dest_qpn = le32_to_cpu(in->attributes.dest_qpn);
+	in->attributes.source_udp_port =
+		cpu_to_le16(rdma_get_udp_sport(le32_to_cpu(in->attributes.flow_label), qp->qpn,
+					       dest_qpn));
 }
 
 static void ohca_clear_ring(struct ohca_cq *cq, struct ohca_ring *ring, __le32 *producer)
@@ -195,7 +199,7 @@ static void ohca_clear_ring(struct ohca_cq *cq, struct ohca_ring *ring, __le32 *
 }
 
 /* A QP that has gone to RESET starts over with empty rings. */
-static void ohca_restart_rings(struct ohca_qp *qp)
+void ohca_restart_rings(struct ohca_qp *qp)
 {
 	struct ohca_cq *send_cq = to_ohca_cq(qp->ibqp.send_cq);
 	/* An XRC initiator receives nothing. */
@@ -208,7 +212,7 @@ static void ohca_restart_rings(struct ohca_qp *qp)
 	ohca_clear_ring(recv_cq, &qp->rq, &qp->record->rq_producer);
 }
 
-static void ohca_set_qp_state(struct ohca_qp *qp, enum ib_qp_state state)
+void ohca_set_qp_state(struct ohca_qp *qp, enum ib_qp_state state)
 {
 	unsigned long flags;
 
@@ -248,32 +252,27 @@ int ohca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 {
 	struct ohca_dev *dev = to_ohca_dev(ibqp->device);
 	struct ohca_qp *qp = to_ohca_qp(ibqp);
+	DECLARE_COMPLETION_ONSTACK(over);
+	struct ohca_op op;
 	int ret;
 
 	ret = ohca_udata_request(&dev->ibdev, udata, NULL, 0, 0);
 	if (ret)
 		return ret;
-	mutex_lock(&qp->mutex);
-	ret = ohca_check_modify(dev, qp, attr, mask);
-	if (ret)
-		goto out;
-	ret = ohca_issue_modify(dev, qp, attr, mask);
+	ohca_op_init_waited(&op, &dev->async, &over);
+	ret = ohca_start_modify_qp(&op, qp, attr, mask);
+	if (!ret)
+		ret = ohca_op_wait(&op);
+	if (ret == -ETIMEDOUT)
+		ret = -EIO;
 	/* ULPs that drain a QP of a dead device rely on this. */
 	if (ret == -EIO && !qp->user && ohca_failed(dev) && ohca_leaves_service(mask, attr)) {
 		ohca_wait_quiesced(dev);
+		ohca_set_qp_state(qp, attr->qp_state);
+		if (attr->qp_state == IB_QPS_RESET)
+			ohca_restart_rings(qp);
 		ret = 0;
 	}
-	if (ret)
-		goto out;
-	if (mask & IB_QP_DEST_QPN)
-		qp->dest_qpn = attr->dest_qp_num;
-	if (mask & IB_QP_STATE) {
-		ohca_set_qp_state(qp, attr->qp_state);
-		if (attr->qp_state == IB_QPS_RESET && !qp->user)
-			ohca_restart_rings(qp);
-	}
-out:
-	mutex_unlock(&qp->mutex);
 	if (!ret && ohca_failed(dev))
 		ohca_qp_tell_last_wqe(qp);
 	return ret;
@@ -315,36 +314,22 @@ static void ohca_query_attributes(enum ib_qp_type type, const struct ohca_qp_att
 		ohca_query_path(in, &attr->ah_attr);
 }
 
-int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
-		  struct ib_qp_init_attr *init_attr)
+/* The device's answer as the verbs have it.  Any context. */
+void ohca_parse_query(struct ohca_qp *qp, const struct ohca_cmd_query_qp_out *out,
+		      struct ib_qp_attr *attr, struct ib_qp_init_attr *init_attr)
 {
-	struct ohca_dev *dev = to_ohca_dev(ibqp->device);
-	struct ohca_qp *qp = to_ohca_qp(ibqp);
-	struct ohca_cmd_query_qp_out out;
-	int ret;
+	struct ib_qp *ibqp = &qp->ibqp;
 
 	memset(attr, 0, sizeof(*attr));
-	memset(init_attr, 0, sizeof(*init_attr));
-	mutex_lock(&qp->mutex);
-	ret = ohca_cmd_query_qp(dev, qp->qpn, &out);
-	if (!ret && out.attributes.state > OHCA_QP_STATE_ERR) {
-		dev_warn_ratelimited(ohca_device(dev), "QP %#x in unknown state %u\n", qp->qpn,
-				     out.attributes.state);
-		ret = -EIO;
-	}
-	/* The device takes a QP to ERR by itself. */
-	if (!ret)
-		ohca_set_qp_state(qp, out.attributes.state);
-	mutex_unlock(&qp->mutex);
-	if (ret)
-		return ret;
-
-	ohca_query_attributes(ibqp->qp_type, &out.attributes, attr);
+	ohca_query_attributes(ibqp->qp_type, &out->attributes, attr);
 	attr->cap.max_send_wr = qp->sq.depth;
 	attr->cap.max_recv_wr = qp->rq.depth;
 	attr->cap.max_send_sge = qp->sq.max_sge;
 	attr->cap.max_recv_sge = qp->rq.max_sge;
 	attr->cap.max_inline_data = qp->max_inline;
+	if (!init_attr)
+		return;
+	memset(init_attr, 0, sizeof(*init_attr));
 	init_attr->event_handler = ibqp->event_handler;
 	init_attr->qp_context = ibqp->qp_context;
 	init_attr->send_cq = ibqp->send_cq;
@@ -355,5 +340,19 @@ int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	init_attr->qp_type = ibqp->qp_type;
 	init_attr->create_flags = qp->create_flags;
 	init_attr->port_num = OHCA_PORT;
-	return 0;
+}
+
+int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		  struct ib_qp_init_attr *init_attr)
+{
+	struct ohca_dev *dev = to_ohca_dev(ibqp->device);
+	DECLARE_COMPLETION_ONSTACK(over);
+	struct ohca_op op;
+	int ret;
+
+	ohca_op_init_waited(&op, &dev->async, &over);
+	ret = ohca_async_query_qp(&op, ibqp, attr, init_attr);
+	if (!ret)
+		ret = ohca_op_wait(&op);
+	return ret == -ETIMEDOUT ? -EIO : ret;
 }

@@ -15,15 +15,20 @@ struct ohca_srq *ohca_get_srq(struct ohca_dev *dev, u32 srqn)
 
 	xa_lock_irqsave(&dev->srqs, flags);
 	srq = xa_load(&dev->srqs, srqn);
-	if (srq)
-		refcount_inc(&srq->refs);
+	/* 0: it is on its way back to its pool. */
+	if (srq && !refcount_inc_not_zero(&srq->refs))
+		srq = NULL;
 	xa_unlock_irqrestore(&dev->srqs, flags);
 	return srq;
 }
 
 void ohca_put_srq(struct ohca_srq *srq)
 {
-	if (refcount_dec_and_test(&srq->refs))
+	if (!refcount_dec_and_test(&srq->refs))
+		return;
+	if (srq->pool.returning)
+		ohca_srq_settle(srq);
+	else
 		complete(&srq->unused);
 }
 
@@ -300,6 +305,8 @@ int ohca_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct ohca_srq *srq = to_ohca_srq(ibsrq);
 	int ret;
 
+	if (ohca_in_pool(&srq->pool))
+		return -EBUSY;
 	ret = ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_SRQ, srq->srqn);
 	if (ret)
 		return ret;

@@ -82,6 +82,32 @@ int ohca_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 	return ret;
 }
 
+/* As new; nothing may be posted until the device has forgotten what was. */
+void ohca_srq_discard(struct ohca_srq *srq)
+{
+	unsigned long flags;
+	u32 tag;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	srq->resizing = true;
+	srq->producer = 0;
+	srq->outstanding = 0;
+	WRITE_ONCE(srq->record->producer, 0);
+	for (tag = 0; tag < srq->tag_count; tag++)
+		srq->wrs[tag].posted = false;
+	ohca_srq_add_tags(srq, 0, srq->tag_count);
+	spin_unlock_irqrestore(&srq->lock, flags);
+}
+
+void ohca_srq_restart(struct ohca_srq *srq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	srq->resizing = false;
+	spin_unlock_irqrestore(&srq->lock, flags);
+}
+
 /* With a CQ's lock held. False: no work request with this tag is outstanding. */
 bool ohca_srq_complete(struct ohca_srq *srq, u32 tag, u64 *wr_id)
 {

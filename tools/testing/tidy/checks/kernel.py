@@ -17,7 +17,7 @@ IGNORED = ','.join((
     'VOLATILE',                 # a structure in device memory is copied once
     'MACRO_ARG_PRECEDENCE',     # of arguments that are type names
 ))
-COLUMNS = {'drivers/': 100, 'include/uapi/': 120}
+COLUMNS = {'drivers/': 100, 'include/rdma/': 100, 'include/uapi/': 120}
 SPARSE_OUTPUT = 'build/tidy/sparse'
 
 
@@ -75,7 +75,7 @@ def check_sparse(tree):
     # An M= build writes into the source: work on a copy.
     copy = tree.path(SPARSE_OUTPUT)
     shutil.rmtree(copy, ignore_errors=True)
-    for file in [*files, *tree.under('include/uapi/')]:
+    for file in [*files, *tree.under('include/')]:
         target = os.path.join(copy, file)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         shutil.copy2(tree.path(file), target)
