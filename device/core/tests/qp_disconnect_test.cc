@@ -200,5 +200,65 @@ TEST_F(Disconnect, Refusals)
 	EXPECT_EQ(int{disconnect().status}, OHCA_CMD_STATUS_UNSUPPORTED);
 }
 
+struct Order : testing::Test {
+	uint64_t memory(Loopback &net, uint32_t &key)
+	{
+		uint64_t address = net[0].allocate(8192);
+		key = net[0].register_memory(net.pd(0), address, 8192);
+		return address;
+	}
+};
+
+// OHCA-CMD-D17
+TEST_F(Order, ADoorbellAfterTheCompletionFindsTheNewState)
+{
+	Loopback net(1);
+	auto [a, b] = net.connected_pair(0, 0);
+	uint32_t key;
+	uint64_t at = memory(net, key);
+	FakeFunction::must(net[0].modify(a.qpn, OHCA_QP_STATE_SQD, 0));
+	FakeFunction::must(net[0].modify(a.qpn, OHCA_QP_STATE_RTS, 0));
+	net.write(a, at, key, at + 4096, key, 64);
+	a.ring();
+	net.run();
+	std::optional<ohca_cqe> cqe = net.cq(0).poll();
+	ASSERT_TRUE(cqe);
+	EXPECT_EQ(cqe->status, OHCA_CQE_STATUS_SUCCESS);
+	ohca_cmd_handle in{};
+	in.handle = a.qpn;
+	FakeFunction::must(net[0].command(OHCA_CMD_DISCONNECT_QP, in));
+	net.write(a, at, key, at + 4096, key, 64);
+	a.ring();
+	net.run();
+	cqe = net.cq(0).poll();
+	ASSERT_TRUE(cqe);
+	EXPECT_EQ(cqe->status, OHCA_CQE_STATUS_FLUSHED);
+}
+
+// OHCA-QP-D10
+TEST_F(Order, ADoorbellBeforeTheCommandIsNotLost)
+{
+	for (bool rts : {true, false}) {
+		Loopback net(1);
+		FakeQp qp = net[0].create_qp(net.qp_options(0));
+		uint32_t key;
+		uint64_t at = memory(net, key);
+		FakeFunction::must(net[0].to_init(qp.qpn));
+		FakeFunction::must(net[0].to_rtr(qp.qpn, net[0], qp.qpn));
+		net.write(qp, at, key, at + 4096, key, 64);
+		qp.ring();
+		net.run();
+		EXPECT_FALSE(net.cq(0).poll());
+		if (rts)
+			FakeFunction::must(net[0].to_rts(qp.qpn));
+		else
+			FakeFunction::must(net[0].modify(qp.qpn, OHCA_QP_STATE_ERR, 0));
+		net.run();
+		std::optional<ohca_cqe> cqe = net.cq(0).poll();
+		ASSERT_TRUE(cqe);
+		EXPECT_EQ(int{cqe->status}, rts ? OHCA_CQE_STATUS_SUCCESS : OHCA_CQE_STATUS_FLUSHED);
+	}
+}
+
 } // namespace
 } // namespace ohca::core::test
