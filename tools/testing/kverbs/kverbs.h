@@ -28,7 +28,7 @@ struct kv_pair {
 	atomic_t events[2];		/* completion events of each CQ */
 	atomic_t last_wqes;		/* QP_LAST_WQE_REACHED of either QP */
 	struct ib_srq *srq;		/* of side 1, if the QPs are created after it */
-	enum ib_qp_state state[2];
+	u8 timeout;			/* of the QPs that are connected next */
 };
 
 /* A failed expectation ends the function with -EBADE and says where. */
@@ -46,6 +46,7 @@ void kv_pair_close(struct kv_pair *pair);
 int kv_pair_create_qps(struct kv_pair *pair);
 void kv_pair_destroy_qps(struct kv_pair *pair);
 int kv_pair_connect(struct kv_pair *pair);
+int kv_pair_connect_side(struct kv_pair *pair, int side);
 int kv_fill_ah(struct ib_device *device, int gid_index, struct rdma_ah_attr *ah);
 int kv_l2_address(struct ib_device *device, int gid_index, u16 *vlan_id, u8 *mac);
 int kv_ifindex(const struct ib_gid_attr *gid);
@@ -67,15 +68,22 @@ struct kv_test {
 int kv_test_cm(struct kv_pair *pair);
 int kv_test_mads(struct kv_pair *pair);
 
+extern const struct kv_test kv_queue_tests[];
+extern const int kv_queue_test_count;
 extern const struct kv_test kv_memory_tests[];
 extern const int kv_memory_test_count;
+extern const struct kv_test kv_access_tests[];
+extern const int kv_access_test_count;
+extern const struct kv_test kv_ulp_tests[];
+extern const int kv_ulp_test_count;
 extern const struct kv_test kv_srq_tests[];
 extern const int kv_srq_test_count;
 extern const struct kv_test kv_service_tests[];
 extern const int kv_service_test_count;
 
-int kv_run_tests(struct ib_device *device);
+int kv_run_tests(struct ib_device *device, unsigned int first);
 int kv_run_feature_tests(struct ib_device *device, const char *missing);
+int kv_measure_registrations(struct ib_device *device, unsigned int pairs);
 
 struct kv_traffic;
 struct kv_traffic *kv_traffic_start(struct ib_device *device);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * kverbs - a kernel consumer of the verbs.
+ * kverbs - a kernel consumer of the verbs, which knows ib_core only.
  *
- * insmod kverbs.ko device=ohca0	runs the tests; loading fails if one fails
+ * insmod kverbs.ko device=ohca0		runs the tests; loading fails if one fails
  * insmod kverbs.ko device=ohca0 missing=srq+xrc	tests which features there are
  * insmod kverbs.ko device=ohca0 traffic=1	keeps the device busy until either leaves
+ * insmod kverbs.ko device=ohca0 registrations=N	measures fast registration
+ *
+ * The results are in the kernel log, as KTAP.
  */
 
 #include <linux/module.h>
@@ -23,6 +26,14 @@ static char *missing;
 module_param(missing, charp, 0444);
 MODULE_PARM_DESC(missing, "no other tests: all features work save these, separated by \"+\"");
 
+static unsigned int first = 1;
+module_param(first, uint, 0444);
+MODULE_PARM_DESC(first, "number of the first test to run");
+
+static unsigned int registrations;
+module_param(registrations, uint, 0444);
+MODULE_PARM_DESC(registrations, "no tests, but the time of so many REG_MR and LOCAL_INV");
+
 static int kv_failed = -ENODEV;
 
 static struct ib_client kv_client;
@@ -33,9 +44,13 @@ static int kv_add(struct ib_device *ibdev)
 
 	if (strcmp(dev_name(&ibdev->dev), device))
 		return -EOPNOTSUPP;
+	if (registrations) {
+		kv_failed = kv_measure_registrations(ibdev, registrations);
+		return -EOPNOTSUPP;
+	}
 	if (!traffic) {
 		int failures = missing ? kv_run_feature_tests(ibdev, missing) :
-					 kv_run_tests(ibdev);
+					 kv_run_tests(ibdev, first);
 
 		kv_failed = failures ? -EBADE : 0;
 		return -EOPNOTSUPP;

@@ -12,6 +12,7 @@
 #define KV_PORT		1
 #define KV_GID_INDEX	0
 #define KV_POLL_MS	10000
+#define KV_TIMEOUT	14
 
 static void kv_completion_event(struct ib_cq *cq, void *context)
 {
@@ -40,12 +41,33 @@ static int kv_open_mr(struct kv_pair *pair)
 	return 0;
 }
 
+/* Software devices have no DMA: what they are given are addresses of the kernel. */
+static u8 *kv_alloc_buffer(struct ib_device *device, dma_addr_t *dma)
+{
+	u8 *buffer;
+
+	if (!ib_uses_virt_dma(device))
+		return dma_alloc_coherent(device->dma_device, KV_BUFFER_SIZE, dma, GFP_KERNEL);
+	buffer = kzalloc(KV_BUFFER_SIZE, GFP_KERNEL);
+	*dma = (uintptr_t)buffer;
+	return buffer;
+}
+
+static void kv_free_buffer(struct ib_device *device, u8 *buffer, dma_addr_t dma)
+{
+	if (!buffer)
+		return;
+	if (ib_uses_virt_dma(device))
+		kfree(buffer);
+	else
+		dma_free_coherent(device->dma_device, KV_BUFFER_SIZE, buffer, dma);
+}
+
 static int kv_open_side(struct kv_pair *pair, int side)
 {
 	struct ib_cq_init_attr attr = { .cqe = 2 * KV_DEPTH, .comp_vector = side };
 
-	pair->buffer[side] = dma_alloc_coherent(pair->device->dma_device, KV_BUFFER_SIZE,
-						&pair->dma[side], GFP_KERNEL);
+	pair->buffer[side] = kv_alloc_buffer(pair->device, &pair->dma[side]);
 	if (!pair->buffer[side])
 		return -ENOMEM;
 	attr.comp_vector %= pair->device->num_comp_vectors;
@@ -61,6 +83,7 @@ int kv_pair_open(struct kv_pair *pair, struct ib_device *device, enum ib_qp_type
 	memset(pair, 0, sizeof(*pair));
 	pair->device = device;
 	pair->type = type;
+	pair->timeout = KV_TIMEOUT;
 	pair->cap = (struct ib_qp_cap) {
 		.max_send_wr = KV_DEPTH,
 		.max_recv_wr = KV_DEPTH,
@@ -89,9 +112,7 @@ void kv_pair_close(struct kv_pair *pair)
 	for (side = 0; side < 2; side++) {
 		if (!IS_ERR_OR_NULL(pair->cq[side]))
 			ib_destroy_cq(pair->cq[side]);
-		if (pair->buffer[side])
-			dma_free_coherent(pair->device->dma_device, KV_BUFFER_SIZE,
-					  pair->buffer[side], pair->dma[side]);
+		kv_free_buffer(pair->device, pair->buffer[side], pair->dma[side]);
 	}
 	if (!IS_ERR_OR_NULL(pair->mr))
 		pair->device->ops.dereg_mr(pair->mr, NULL);
@@ -112,6 +133,7 @@ int kv_pair_create_qps(struct kv_pair *pair)
 			.cap = pair->cap,
 			.sq_sig_type = IB_SIGNAL_REQ_WR,
 			.qp_type = pair->type,
+			.port_num = KV_PORT,	/* for rdma_rw */
 		};
 
 		pair->qp[side] = ib_create_qp(pair->pd, &attr);
@@ -203,7 +225,7 @@ static int kv_mask(const struct kv_pair *pair, int connected, int reliable)
 	return connected | (pair->type == IB_QPT_RC ? reliable : 0);
 }
 
-static int kv_connect_one(struct kv_pair *pair, int side)
+int kv_pair_connect_side(struct kv_pair *pair, int side)
 {
 	struct ib_qp *qp = pair->qp[side];
 	struct ib_qp_attr attr = {
@@ -238,7 +260,7 @@ static int kv_connect_one(struct kv_pair *pair, int side)
 
 	attr.qp_state = IB_QPS_RTS;
 	attr.sq_psn = 0xfffff0 + side;
-	attr.timeout = 14;
+	attr.timeout = pair->timeout;
 	attr.retry_cnt = 7;
 	attr.rnr_retry = 7;
 	attr.max_rd_atomic = 4;
@@ -249,9 +271,7 @@ static int kv_connect_one(struct kv_pair *pair, int side)
 
 int kv_pair_connect(struct kv_pair *pair)
 {
-	int ret = kv_connect_one(pair, 0);
-
-	return ret ?: kv_connect_one(pair, 1);
+	return kv_pair_connect_side(pair, 0) ?: kv_pair_connect_side(pair, 1);
 }
 
 struct ib_sge kv_sge(struct kv_pair *pair, int side, u32 offset, u32 length)

@@ -99,9 +99,12 @@ static int kv_check_mads(struct kv_pair *pair, struct kv_mads *mads)
 
 int kv_test_mads(struct kv_pair *pair)
 {
-	struct kv_mads *mads = kzalloc(sizeof(*mads), GFP_KERNEL);
+	struct kv_mads *mads;
 	int ret;
 
+	if (!pair->device->ops.process_mad)
+		return -EOPNOTSUPP;
+	mads = kzalloc(sizeof(*mads), GFP_KERNEL);
 	if (!mads)
 		return -ENOMEM;
 	ret = kv_check_mads(pair, mads);

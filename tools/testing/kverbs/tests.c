@@ -2,7 +2,6 @@
 /* What a ULP may expect of kernel queue pairs. Each test starts with a connected pair. */
 
 #include <linux/delay.h>
-#include <linux/slab.h>
 #include <linux/spinlock.h>
 
 #include "kverbs.h"
@@ -406,7 +405,7 @@ static int kv_test_large_queues(struct kv_pair *pair)
 	return ret;
 }
 
-static const struct kv_test kv_tests[] = {
+const struct kv_test kv_queue_tests[] = {
 	{ "send with immediate, several elements", kv_test_send },
 	{ "inline send", kv_test_inline },
 	{ "write, read, write with immediate", kv_test_rdma },
@@ -422,45 +421,4 @@ static const struct kv_test kv_tests[] = {
 	{ "large queues", kv_test_large_queues },
 };
 
-static int kv_run_one(struct ib_device *device, const struct kv_test *test)
-{
-	struct kv_pair *pair = kzalloc(sizeof(*pair), GFP_KERNEL);
-	int ret;
-
-	if (!pair)
-		return -ENOMEM;
-	ret = kv_pair_open(pair, device, test->type ?: IB_QPT_RC);
-	if (!ret) {
-		ret = kv_pair_connect(pair);
-		if (!ret)
-			ret = test->run(pair);
-		kv_pair_close(pair);
-	}
-	kfree(pair);
-	return ret;
-}
-
-static int kv_run_list(struct ib_device *device, const struct kv_test *tests, int count)
-{
-	int i, ret, failed = 0;
-
-	for (i = 0; i < count; i++) {
-		ret = kv_run_one(device, &tests[i]);
-		/* The device lacks what is tested: then that is what was tested. */
-		if (ret == -EOPNOTSUPP)
-			pr_info("kverbs: ok: %s # SKIP not offered: 0\n", tests[i].name);
-		else
-			pr_info("kverbs: %s: %s: %d\n", ret ? "not ok" : "ok", tests[i].name, ret);
-		failed += ret && ret != -EOPNOTSUPP;
-	}
-	return failed;
-}
-
-/* The number of failures. */
-int kv_run_tests(struct ib_device *device)
-{
-	return kv_run_list(device, kv_tests, ARRAY_SIZE(kv_tests)) +
-	       kv_run_list(device, kv_memory_tests, kv_memory_test_count) +
-	       kv_run_list(device, kv_srq_tests, kv_srq_test_count) +
-	       kv_run_list(device, kv_service_tests, kv_service_test_count);
-}
+const int kv_queue_test_count = ARRAY_SIZE(kv_queue_tests);
