@@ -17,6 +17,8 @@ from pair import Pair
 from quick_start import keep_two_providers
 from report import Failure, check, run
 
+from measure_ulps import measure_ulps
+
 # program; message size in bytes; column of the result; whether more is better; iterations on ohca0
 # and on rxe0 (chosen so that a run takes about a second on either; 0: rxe has nothing like it);
 # what kind of queue pair, for perftest
@@ -141,6 +143,7 @@ def main():
     measure_many_qps(results, 1000, 2 if quick else 8)
     measure_idle_qps(results, 10000 if quick else 100000)
     measure_instructions(results)
+    measure_ulps(results, 1 if quick else 2, os.path.join(os.path.dirname(output), "kverbs", "kverbs.ko"), say)
     with open(output, "w", encoding="ascii") as f:
         json.dump(results, f, indent=1)
 

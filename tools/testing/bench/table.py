@@ -34,6 +34,12 @@ _XRC = (
     ("xrc_send_bandwidth_64k", "XRC SEND bandwidth, 64 KiB", "MiB/s", "send_bandwidth_64k"),
     ("xrc_send_latency_2", "XRC SEND latency, 2 B, typical", "us", "send_latency_2"),
 )
+_ULPS_AGAINST_RXE = (
+    ("nvme_read_iops_4k", "NVMe random reads, 4 KiB", "1000/s", 5),
+    ("nvme_write_bandwidth_1m", "NVMe writes, 1 MiB", "MiB/s", 5),
+    ("nfs_write_bandwidth_1m", "NFS writes, 1 MiB", "MiB/s", 3),
+    ("nfs_read_bandwidth_1m", "NFS reads, 1 MiB", "MiB/s", 3),
+)
 # Measured once (facts.md of the project): kernel instructions cannot be counted by callgrind.
 _RXE_INSTRUCTIONS = 15000
 
@@ -45,7 +51,7 @@ def _compared(title, unit, ours, yardstick, yardstick_name, target):
 
 def rows(results):
     table = [_compared(title, unit, results[figure]["ohca0"], results[figure]["rxe0"], "rxe", target)
-             for figure, title, unit, target in _AGAINST_RXE]
+             for figure, title, unit, target in _AGAINST_RXE + _ULPS_AGAINST_RXE]
     table += [_compared(title, unit, results[figure]["ohca0"], results[rc]["ohca0"], "RC on ohca0 (rxe has no XRC)", None)
               for figure, title, unit, rc in _XRC]
     bandwidth = results["write_bandwidth_1m"]
@@ -55,6 +61,9 @@ def rows(results):
     table.append(Row(f"WRITE rate among {many['pairs']} connected QPs", "Mmsg/s", many["among"] / 1e6,
                      many["alone"] / 1e6, "the same QP alone", many["among"] / many["alone"], 0.9))
     table += _idle(results["idle_qps"])
+    pairs = results["registrations"]
+    table.append(Row("fast registrations, 64 KiB", "1/s", pairs["kernel"], pairs["user"], "ibv_reg_mr, ibv_dereg_mr",
+                     pairs["kernel"] / pairs["user"], 20))
     cost = results["instructions_per_write"]["ohca0"]
     table.append(Row("guest instructions per 8 B WRITE", "", cost, _RXE_INSTRUCTIONS, "rxe (measured before)",
                      _RXE_INSTRUCTIONS / cost, _RXE_INSTRUCTIONS / 600))
@@ -90,6 +99,8 @@ METHOD = (
     "guest. QEMU's processor has no pclmulqdq, with which rxe is slower in wall clock. Instructions: valgrind's callgrind "
     "on post_poll_cost in the guest, one ibv_post_send() and one ibv_poll_cq() call per operation, difference of two run "
     "lengths; the target of a WRITE executes nothing, and there is no kernel code on the path. "
+    "NVMe, NFS: fio with direct I/O, both ends in the guest, RAM disk and tmpfs. Fast registrations: REG_MR and LOCAL_INV, "
+    "16 of each a doorbell. "
     "ratio: how many times better ohca0 is."
 )
 HEADER = ("", "unit", "ohca0", "yardstick", "", "ratio", "target")
