@@ -196,10 +196,13 @@ static irqreturn_t ohca_command_interrupt(int irq, void *data)
 	bool any = ohca_cmdq_reap(dev);
 
 	ohca_op_ends_deliver(dev);
-	if (ohca_eq_next(dev->async_eq)) {
-		ohca_eq_drain(dev->async_eq);
+	if (ohca_eq_next(dev->async_eq))
 		any = true;
-	}
+	/*
+	 * Also if there is nothing: the interrupt may have been for an entry that
+	 * the last one has handled, and then the EQ is not armed any more.
+	 */
+	ohca_eq_drain(dev->async_eq);
 	/*
 	 * Nothing to do: the device may be telling of its end.  Reading a
 	 * register is slow, so only then.
