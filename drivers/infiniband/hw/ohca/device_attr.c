@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* query_device: limits and capabilities, each of which the device has been asked for. */
 
-#include <linux/pci.h>
 #include <linux/timekeeping.h>
 
 #include <rdma/uverbs_ioctl.h>
@@ -143,7 +142,7 @@ int ohca_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 	attr->sys_image_guid = ibdev->node_guid;
 	attr->vendor_id = OHCA_PCI_VENDOR_ID;
 	attr->vendor_part_id = OHCA_PCI_DEVICE_ID;
-	attr->hw_ver = to_pci_dev(ohca_device(dev))->revision;
+	attr->hw_ver = dev->bus.revision;
 	attr->device_cap_flags = ohca_device_cap_flags(dev);
 	attr->kernel_cap_flags = ohca_kernel_cap_flags(dev);
 	return udata && udata->outlen ? ohca_respond_clocks(dev, udata) : 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* From a mapped function to a registered ib_device and back. */
 
-#include <linux/pci.h>
-
 #include <net/addrconf.h>
 
 #include "ohca.h"
@@ -19,7 +17,7 @@ static ssize_t hw_rev_show(struct device *device, struct device_attribute *attr,
 {
 	struct ohca_dev *dev = rdma_device_to_drv_device(device, struct ohca_dev, ibdev);
 
-	return sysfs_emit(buf, "%#x\n", to_pci_dev(ohca_device(dev))->revision);
+	return sysfs_emit(buf, "%#x\n", dev->bus.revision);
 }
 static DEVICE_ATTR_RO(hw_rev);
 

@@ -60,6 +60,7 @@ struct ohca_uar_object;
  * @kick_phys:	of the kick page
  * @uar_count:	UAR pages that fit the mapping
  * @uar_pgprot:	what an application's mapping of a UAR page needs
+ * @revision:	of the function
  * @vector_count: interrupt vectors: offered by the device, then allocated
  * @irq:	Linux interrupt number of a vector
  * @stop_dma:	last resort: cut the function off from host memory
@@ -72,6 +73,7 @@ struct ohca_bus {
 	phys_addr_t kick_phys;
 	u32 uar_count;
 	pgprot_t (*uar_pgprot)(pgprot_t prot);
+	u8 revision;
 	unsigned int vector_count;
 	int (*irq)(struct ohca_dev *dev, unsigned int vector);
 	void (*stop_dma)(struct ohca_dev *dev);

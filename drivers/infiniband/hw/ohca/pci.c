@@ -171,6 +171,7 @@ static int ohca_pci_up(struct pci_dev *pdev)
 	if (!dev)
 		return -ENOMEM;
 	dev->bus.dma_device = &pdev->dev;
+	dev->bus.revision = pdev->revision;
 	dev->bus.irq = ohca_pci_irq;
 	dev->bus.stop_dma = ohca_pci_stop_dma;
 
