@@ -162,6 +162,7 @@ static void ohca_enter_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, u16 in
 	struct ohca_cmdq_slot *slot = &q->slots[index];
 	struct ohca_cmd_entry *entry = &q->sq[q->producer & (q->depth - 1)];
 
+	lockdep_assert_held(&q->lock);
 	/* Of all slots only this one is in use. */
 	if (q->free_count == q->depth - 1)
 		q->last_answer = jiffies;
@@ -199,6 +200,7 @@ static void ohca_release_slot_locked(struct ohca_dev *dev, u16 index)
 	struct ohca_cmdq *q = &dev->cmdq;
 	struct ohca_cmd *cmd;
 
+	lockdep_assert_held(&q->lock);
 	q->slots[index].state = OHCA_SLOT_FREE;
 	q->slots[index].cmd = NULL;
 	cmd = list_first_entry_or_null(&q->waiters, struct ohca_cmd, node);
@@ -208,6 +210,13 @@ static void ohca_release_slot_locked(struct ohca_dev *dev, u16 index)
 	} else {
 		q->free_slots[q->free_count++] = index;
 	}
+}
+
+static void ohca_wait_for_slot_locked(struct ohca_cmdq *q, struct ohca_cmd *cmd)
+{
+	lockdep_assert_held(&q->lock);
+	cmd->state = OHCA_CMD_WAITING;
+	list_add_tail(&cmd->node, &q->waiters);
 }
 
 /*
@@ -227,16 +236,14 @@ int ohca_cmdq_submit(struct ohca_dev *dev, struct ohca_cmd *cmd)
 	cmd->detail = OHCA_CMD_DETAIL_NONE;
 	cmd->deadline = jiffies + ohca_cmdq_timeout();
 	spin_lock_irqsave(&q->lock, flags);
-	if (q->stopped || ohca_failed(dev)) {
+	if (q->stopped || ohca_failed(dev))
 		ret = -EIO;
-	} else if (q->free_count) {
+	else if (q->free_count)
 		ohca_issue_locked(dev, cmd, q->free_slots[--q->free_count]);
-	} else if (cmd->flags & OHCA_CMD_NOWAIT) {
+	else if (cmd->flags & OHCA_CMD_NOWAIT)
 		ret = -EBUSY;
-	} else {
-		cmd->state = OHCA_CMD_WAITING;
-		list_add_tail(&cmd->node, &q->waiters);
-	}
+	else
+		ohca_wait_for_slot_locked(q, cmd);
 	spin_unlock_irqrestore(&q->lock, flags);
 	return ret;
 }
@@ -364,6 +371,7 @@ static u32 ohca_reap_locked(struct ohca_dev *dev, struct list_head *done)
 	struct ohca_cmd_completion c;
 	u32 count;
 
+	lockdep_assert_held(&q->lock);
 	for (count = 0; count < q->depth && ohca_completion_ready(q); count++) {
 		/*
 		 * owner is written last: nothing else of the entry, nor the
@@ -426,6 +434,7 @@ static void ohca_abandon_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, int 
 {
 	struct ohca_cmdq *q = &dev->cmdq;
 
+	lockdep_assert_held(&q->lock);
 	if (cmd->state == OHCA_CMD_WAITING) {
 		list_del(&cmd->node);
 	} else {
