@@ -381,7 +381,10 @@ static u32 ohca_reap_locked(struct ohca_dev *dev, struct list_head *done)
 		ohca_copy_entry(&c, &q->cq[q->consumer & (q->depth - 1)], sizeof(c));
 		/* Before the slot may be used again. */
 		WRITE_ONCE(q->record->completion_consumer, cpu_to_le32(++q->consumer));
-		ohca_complete_locked(dev, &c, done);
+		if (ohca_fault(dev, OHCA_FAULT_ANSWER_CORRUPT))
+			c.generation = ~c.generation;
+		if (!ohca_fault(dev, OHCA_FAULT_ANSWER_LOST))
+			ohca_complete_locked(dev, &c, done);
 	}
 	return count;
 }

@@ -193,8 +193,11 @@ static void ohca_eq_drain(struct ohca_eq *eq)
 static irqreturn_t ohca_command_interrupt(int irq, void *data)
 {
 	struct ohca_dev *dev = data;
-	bool any = ohca_cmdq_reap(dev);
+	bool any;
 
+	if (ohca_fault(dev, OHCA_FAULT_INTERRUPT_LOST))
+		return IRQ_HANDLED;
+	any = ohca_cmdq_reap(dev);
 	ohca_op_ends_deliver(dev);
 	if (ohca_eq_next(dev->async_eq))
 		any = true;

@@ -53,6 +53,8 @@ void ohca_check_health(struct ohca_dev *dev)
 {
 	const char *problem = ohca_hw_check(dev);
 
+	if (ohca_fault(dev, OHCA_FAULT_DEVICE))
+		problem = "fault injected";
 	if (problem)
 		ohca_fail(dev, problem);
 }

@@ -187,6 +187,7 @@ int ohca_start(struct ohca_dev *dev, const char *name)
 				  dev_name(ohca_device(dev)));
 	if (!dev->wq)
 		return -ENOMEM;
+	ohca_faults_init(dev);
 	ret = ohca_hw_reset(dev);
 	if (ret)
 		goto err_wq;
@@ -221,6 +222,7 @@ err_reset:
 		dev->bus.stop_dma(dev);
 	ohca_cmdq_free(dev);
 err_wq:
+	ohca_faults_remove(dev);
 	destroy_workqueue(dev->wq);
 	return ret;
 }
@@ -251,6 +253,7 @@ void ohca_stop(struct ohca_dev *dev)
 	if (ohca_hw_reset(dev) == -EIO)
 		dev->bus.stop_dma(dev);
 	ohca_cmdq_free(dev);
+	ohca_faults_remove(dev);
 	destroy_workqueue(dev->wq);
 	WARN_ON(!xa_empty(&dev->cqs) || !xa_empty(&dev->qps) || !xa_empty(&dev->srqs) ||
 		!xa_empty(&dev->uars));

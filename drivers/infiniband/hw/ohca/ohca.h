@@ -23,6 +23,7 @@
 #include "async.h"
 #include "cmd.h"
 #include "cmdq.h"
+#include "fault.h"
 #include "pool.h"
 
 #define OHCA_DRIVER_NAME	"ohca"
@@ -195,6 +196,7 @@ struct ohca_dev {
 	struct ohca_netdev netdev;
 	struct ohca_counters counters;
 	struct ohca_pma pma;
+	struct ohca_faults faults;
 };
 
 struct ohca_mmap_entry {

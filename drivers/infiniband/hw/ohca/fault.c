@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Injected faults: their files.  See fault.h. */
+
+#include <linux/debugfs.h>
+
+#include "ohca.h"
+
+static const char * const ohca_fault_names[OHCA_FAULT_COUNT] = {
+	[OHCA_FAULT_ANSWER_LOST] = "fail_answer_lost",
+	[OHCA_FAULT_ANSWER_CORRUPT] = "fail_answer_corrupt",
+	[OHCA_FAULT_INTERRUPT_LOST] = "fail_interrupt_lost",
+	[OHCA_FAULT_DEVICE] = "fail_device",
+};
+
+/* The folder of the driver is there while one of its functions is. */
+static DEFINE_MUTEX(ohca_fault_mutex);
+static struct dentry *ohca_fault_root;
+static unsigned int ohca_fault_users;
+
+/* Without files there are no faults: that is no reason to do without the device. */
+void ohca_faults_init(struct ohca_dev *dev)
+{
+	static const struct fault_attr off = FAULT_ATTR_INITIALIZER;
+	struct ohca_faults *faults = &dev->faults;
+	int i;
+
+	for (i = 0; i < OHCA_FAULT_COUNT; i++)
+		faults->attrs[i] = off;
+	mutex_lock(&ohca_fault_mutex);
+	if (!ohca_fault_users++)
+		ohca_fault_root = debugfs_create_dir(OHCA_DRIVER_NAME, NULL);
+	mutex_unlock(&ohca_fault_mutex);
+	faults->dir = debugfs_create_dir(dev_name(ohca_device(dev)), ohca_fault_root);
+	for (i = 0; i < OHCA_FAULT_COUNT; i++)
+		fault_create_debugfs_attr(ohca_fault_names[i], faults->dir, &faults->attrs[i]);
+}
+
+void ohca_faults_remove(struct ohca_dev *dev)
+{
+	debugfs_remove(dev->faults.dir);
+	mutex_lock(&ohca_fault_mutex);
+	if (!--ohca_fault_users)
+		debugfs_remove(ohca_fault_root);
+	mutex_unlock(&ohca_fault_mutex);
+}
+
+bool ohca_fault(struct ohca_dev *dev, enum ohca_fault fault)
+{
+	struct fault_attr *attr = &dev->faults.attrs[fault];
+
+	/* A task whose allocations are to fail (fail_nth) has not asked for this. */
+	return READ_ONCE(attr->probability) && should_fail(attr, 1);
+}
