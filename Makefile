@@ -11,6 +11,7 @@ help:
 	@echo 'make demo       boot a VM with an ohca HCA, run the verbs tools, compare with rxe'
 	@echo 'make check      build everything, run every test'
 	@echo 'make check-long  what takes too long for every change: debug kernel, repetitions'
+	@echo 'make kunit      the KUnit tests of the driver, on User Mode Linux'
 	@echo 'make bench      measure against rxe: tables and a plot in build/bench'
 	@echo 'make build      userspace and driver, in build/'
 	@echo 'make modules    the driver only (KDIR=... for a kernel build directory)'
@@ -20,13 +21,15 @@ help:
 	@echo ''
 	@echo '$(vm)/run -- COMMAND runs a command in a VM, $(vm)/shell gives a shell in one.'
 
-.PHONY: demo check check-long bench build modules test-unit test-vm clean
+.PHONY: demo check check-long kunit bench build modules test-unit test-vm clean
 demo:
 	@tools/testing/demo/run
 check:
 	@tools/testing/check
 check-long:
 	@tools/testing/check --long
+kunit:
+	@tools/testing/kunit/run
 bench:
 	@tools/testing/bench/run
 build:
