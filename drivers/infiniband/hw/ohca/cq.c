@@ -156,8 +156,8 @@ static int ohca_create_kernel_cq(struct ohca_dev *dev, struct ohca_cq *cq, u32 c
 		return ret;
 	cq->record = cq->buffer.cpu;
 	spin_lock_init(&cq->lock);
-	xa_init(&cq->qps);
-	xa_init(&cq->srqs);
+	xa_init_flags(&cq->qps, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&cq->srqs, XA_FLAGS_LOCK_IRQ);
 	ohca_buffer_describe(&cq->buffer, &pages);
 	ret = ohca_cq_issue_create(dev, cq, &pages);
 	if (ret)

@@ -369,7 +369,7 @@ int ohca_cq_attach_qp(struct ohca_cq *cq, struct ohca_qp *qp)
 	unsigned long flags;
 	int ret;
 
-	ret = xa_reserve(&cq->qps, qp->qpn, GFP_KERNEL);
+	ret = xa_reserve_irq(&cq->qps, qp->qpn, GFP_KERNEL);
 	if (ret)
 		return ret;
 	spin_lock_irqsave(&cq->lock, flags);
@@ -397,7 +397,7 @@ int ohca_cq_attach_srq(struct ohca_cq *cq, struct ohca_srq *srq)
 	unsigned long flags;
 	int ret;
 
-	ret = xa_reserve(&cq->srqs, srq->srqn, GFP_KERNEL);
+	ret = xa_reserve_irq(&cq->srqs, srq->srqn, GFP_KERNEL);
 	if (ret)
 		return ret;
 	spin_lock_irqsave(&cq->lock, flags);
