@@ -271,8 +271,7 @@ void ohca_cmdq_submit_list(struct ohca_dev *dev, struct list_head *cmds)
 			ohca_enter_locked(dev, cmd, q->free_slots[--q->free_count]);
 			ring = true;
 		} else {
-			cmd->state = OHCA_CMD_WAITING;
-			list_add_tail(&cmd->node, &q->waiters);
+			ohca_wait_for_slot_locked(q, cmd);
 		}
 	}
 	if (ring)
