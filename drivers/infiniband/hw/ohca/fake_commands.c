@@ -229,6 +229,10 @@ static u8 ohca_fake_execute(struct ohca_fake_device *fake, u16 opcode, const voi
 	case OHCA_CMD_MODIFY_CQ:
 	case OHCA_CMD_RESIZE_CQ:
 	case OHCA_CMD_RESIZE_SRQ:
+	case OHCA_CMD_CONNECT_QP:
+	case OHCA_CMD_DISCONNECT_QP:
+	case OHCA_CMD_RESET_SRQ:
+	case OHCA_CMD_INVALIDATE_MKEY:
 		return OHCA_CMD_STATUS_OK;
 	case OHCA_CMD_QUERY_DEVICE:
 		return ohca_fake_query_device(fake, out);
@@ -301,6 +305,7 @@ void ohca_fake_scan_locked(struct ohca_fake_device *fake)
 
 	if (fake->status != (OHCA_STATUS_READY | OHCA_STATUS_ENABLED))
 		return;
+	fake->kicks++;
 	ring = ohca_fake_memory(ohca_fake_address(fake, OHCA_REGS_CMDQ_SQ_ADDR_OFF));
 	mask = ohca_fake_depth(fake) - 1;
 	while (fake->fetched != le32_to_cpu(READ_ONCE(ohca_fake_record(fake)->producer))) {

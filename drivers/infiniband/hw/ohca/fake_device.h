@@ -54,6 +54,7 @@ struct ohca_fake_device {
 	bool boasting;			/* QUERY_DEVICE: all limits are as high as can be told */
 	u32 interrupts_raised;
 	u32 resets;
+	u32 kicks;			/* doorbells that were rung */
 	u32 fetched;			/* index of the next command to look at */
 	u32 completed;			/* index of the next completion to write */
 	struct ohca_fake_command commands[OHCA_FAKE_COMMANDS];
