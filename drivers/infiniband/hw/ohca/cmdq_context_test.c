@@ -239,7 +239,7 @@ static void ohca_test_device_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&context->done), OHCA_TEST_COMMANDS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&context->failed), OHCA_TEST_COMMANDS);
 	KUNIT_EXPECT_EQ(test, context->cmds[0].result, -EIO);
-	KUNIT_EXPECT_EQ(test, fake->uars[0].device_state, cpu_to_le32(OHCA_UAR_DEVICE_FAILED));
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(fake->uars[0].device_state), OHCA_UAR_DEVICE_FAILED);
 }
 
 /* Unplugged: all registers read ones, and no interrupt ever comes. */

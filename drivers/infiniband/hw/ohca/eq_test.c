@@ -87,6 +87,7 @@ static void ohca_test_raise(struct ohca_test_eq *eq, unsigned int vector)
 static void ohca_test_completion_event(struct kunit *test)
 {
 	struct ohca_test_eq *eq = ohca_test_eq_create(test);
+	const struct ohca_eq_record *record = eq->fake->eqs[OHCA_TEST_VECTOR].record;
 	u32 i;
 
 	ohca_fake_event(eq->fake, OHCA_TEST_VECTOR, OHCA_EVENT_COMPLETION, OHCA_TEST_CQN);
@@ -97,13 +98,11 @@ static void ohca_test_completion_event(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&eq->cq.refs), 1);
 	/* It is armed again, each time. */
 	for (i = 2; i <= 5; i++) {
-		KUNIT_EXPECT_EQ(test, eq->fake->eqs[OHCA_TEST_VECTOR].record->interrupt_arm,
-				cpu_to_le32(1));
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(record->interrupt_arm), 1);
 		ohca_fake_event(eq->fake, OHCA_TEST_VECTOR, OHCA_EVENT_COMPLETION, OHCA_TEST_CQN);
 		ohca_test_raise(eq, OHCA_TEST_VECTOR);
 		KUNIT_EXPECT_EQ(test, eq->completions, i);
-		KUNIT_EXPECT_EQ(test, le32_to_cpu(eq->fake->eqs[OHCA_TEST_VECTOR].record->consumer),
-				i);
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(record->consumer), i);
 	}
 }
 

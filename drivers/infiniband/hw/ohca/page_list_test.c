@@ -92,7 +92,7 @@ static void ohca_test_list(struct kunit *test, const struct ohca_test_range *ran
 	KUNIT_ASSERT_EQ(test, ohca_page_list_from_umem(fake->dev, umem, &memory, &list), 0);
 	KUNIT_EXPECT_EQ(test, list.log_page_size, log_page_size);
 	KUNIT_EXPECT_EQ(test, list.levels, levels);
-	KUNIT_EXPECT_EQ(test, list.reserved_b0, 0);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(list.reserved_b0), 0);
 	KUNIT_EXPECT_LT(test, le64_to_cpu(list.first_page_offset), 1ULL << list.log_page_size);
 	pages = DIV_ROUND_UP_ULL(le64_to_cpu(list.first_page_offset) + length,
 				 1ULL << list.log_page_size);
