@@ -26,7 +26,7 @@ struct WorkQueue {
 	std::uint8_t log_stride;
 	std::uint8_t max_sge;
 	SpinLock lock;
-	int refusal;		// errno when limit is reached: EINVAL by the state, else ENOMEM
+	int refusal;		// errno when limit is reached: EINVAL by the state or without a ring, else ENOMEM
 
 	// Written by the polling thread, under the lock of `cq`: a line of its own.
 	alignas(64) Index consumer; // read by the posting thread
@@ -64,7 +64,7 @@ struct WorkQueue {
 	void set_postable(bool postable)
 	{
 		limit = postable ? depth : 0;
-		refusal = postable ? ENOMEM : EINVAL;
+		refusal = limit ? ENOMEM : EINVAL;
 	}
 };
 

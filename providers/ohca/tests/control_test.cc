@@ -157,7 +157,7 @@ TEST_F(ControlTest, QueuePairWithoutAQueue)
 	ASSERT_EQ(set_state(qp, IBV_QPS_RTS), 0);
 	ibv_send_wr wr = write_wr(1, nullptr), *bad;
 	wr.num_sge = 0;
-	EXPECT_EQ(ohca_post_send(qp, &wr, &bad), ENOMEM);
+	EXPECT_EQ(ohca_post_send(qp, &wr, &bad), EINVAL);
 	EXPECT_EQ(ohca_destroy_qp(qp), 0);
 }
 

@@ -122,7 +122,7 @@ TEST_F(SrqTest, QueuePairHasNoReceiveQueueOfItsOwn)
 	EXPECT_EQ(fake_kernel.qp_request.rq_offset, 0u);
 	EXPECT_EQ(QueuePair::of(qp_).cap.max_recv_wr, 0u);
 	ibv_recv_wr wr{}, *bad;
-	EXPECT_NE(ohca_post_recv(qp_, &wr, &bad), 0);
+	EXPECT_EQ(ohca_post_recv(qp_, &wr, &bad), EINVAL);
 }
 
 TEST_F(SrqTest, Post)

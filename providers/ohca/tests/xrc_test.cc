@@ -57,7 +57,7 @@ TEST_F(XrcTest, InitiatorHasASendQueueOnly)
 	EXPECT_EQ(fake_kernel.qp_request.log_sq_depth, 4);
 	EXPECT_EQ(QueuePair::of(qp).cap.max_recv_wr, 0u);
 	ibv_recv_wr wr{}, *bad;
-	EXPECT_NE(ohca_post_recv(qp, &wr, &bad), 0);
+	EXPECT_EQ(ohca_post_recv(qp, &wr, &bad), EINVAL);
 }
 
 TEST_F(XrcTest, BothInterfacesNameTheRemoteSrq)
@@ -100,7 +100,7 @@ TEST_F(XrcTest, TargetHasNoQueues)
 	ibv_send_wr wr = write_wr(1, nullptr), *bad;
 	EXPECT_NE(ohca_post_send(qp, &wr, &bad), 0);
 	ibv_recv_wr recv{}, *bad_recv;
-	EXPECT_NE(ohca_post_recv(qp, &recv, &bad_recv), 0);
+	EXPECT_EQ(ohca_post_recv(qp, &recv, &bad_recv), EINVAL);
 	attr.xrcd = nullptr;
 	EXPECT_EQ(create_qp(attr), nullptr);
 	EXPECT_EQ(errno, EINVAL);

@@ -14,5 +14,10 @@ void add_control_cases(Cases &cases);
 void add_limit_cases(Cases &cases);
 void add_garbage_cases(Cases &cases);
 void add_udata_cases(Cases &cases);
+void add_transition_cases(Cases &cases);
+void add_datagram_cases(Cases &cases);
+void add_shared_receive_cases(Cases &cases);
+void add_window_cases(Cases &cases);
+void add_completion_cases(Cases &cases);
 
 }  // namespace verbs_test

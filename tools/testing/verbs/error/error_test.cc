@@ -64,6 +64,11 @@ Cases all_cases()
 	add_limit_cases(cases);
 	add_garbage_cases(cases);
 	add_udata_cases(cases);
+	add_transition_cases(cases);
+	add_datagram_cases(cases);
+	add_shared_receive_cases(cases);
+	add_window_cases(cases);
+	add_completion_cases(cases);
 	return cases;
 }
 
