@@ -297,14 +297,15 @@ void Flow::plan_read(SendRequest &request, PostedSend &send)
 	fence_next_ = fence_next_ || written;
 }
 
-void Flow::plan_atomic(SendRequest &request, PostedSend &send)
+// One of the words and room for what it was. Returns what the model has in it.
+uint64_t &Flow::draw_word(SendRequest &request, PostedSend &send)
 {
 	const uint64_t word = prng_.below(kWordCount);
-	uint64_t &value = words_shadow_[word];
-	const uint64_t original = value;
 
 	send.slot_offset = (send.index & ((1u << options_.log_sq_depth) - 1)) * slot_size_;
 	send.length = 8;
+	send.image.resize(8);
+	std::memcpy(send.image.data(), &words_shadow_[word], 8);
 	request.sges.push_back({staging_.address() + send.slot_offset, 8, staging_.key()});
 	if (break_local_key_) {
 		request.sges[0].lkey ^= 0x100;
@@ -312,6 +313,13 @@ void Flow::plan_atomic(SendRequest &request, PostedSend &send)
 	}
 	request.remote_address = words_.address() + word * 8;
 	request.rkey = words_.key();
+	return words_shadow_[word];
+}
+
+void Flow::plan_atomic(SendRequest &request, PostedSend &send)
+{
+	uint64_t &value = draw_word(request, send);
+
 	request.operand = prng_.below(4);
 	if (request.opcode == OHCA_WR_CAS) {
 		request.compare = prng_.chance(0.6) ? value : prng_.below(4);
@@ -320,23 +328,14 @@ void Flow::plan_atomic(SendRequest &request, PostedSend &send)
 	} else {
 		value += request.operand;
 	}
-	send.image.resize(8);
-	std::memcpy(send.image.data(), &original, 8);
 }
 
 void Flow::plan_masked_atomic(SendRequest &request, PostedSend &send)
 {
 	const bool swap = request.opcode == OHCA_WR_MASKED_CAS;
+	uint64_t &value = draw_word(request, send);
 	ohca_wqe_masked_atomic body{};
 
-	const uint64_t word = prng_.below(kWordCount);
-	uint64_t &value = words_shadow_[word];
-	const uint64_t original = value;
-	send.slot_offset = (send.index & ((1u << options_.log_sq_depth) - 1)) * slot_size_;
-	send.length = 8;
-	request.sges.push_back({staging_.address() + send.slot_offset, 8, staging_.key()});
-	request.remote_address = words_.address() + word * 8;
-	request.rkey = words_.key();
 	body.operand = prng_.next();
 	if (swap) {
 		body.compare = prng_.below(4);
@@ -357,8 +356,6 @@ void Flow::plan_masked_atomic(SendRequest &request, PostedSend &send)
 		value = sum;
 	}
 	request.carry(body);
-	send.image.resize(8);
-	std::memcpy(send.image.data(), &original, 8);
 }
 
 void Flow::plan_atomic_write(SendRequest &request, PostedSend &send)

@@ -65,6 +65,7 @@ private:
 	void plan_send(core::test::SendRequest &request, PostedSend &send);
 	void plan_write(core::test::SendRequest &request, PostedSend &send);
 	void plan_read(core::test::SendRequest &request, PostedSend &send);
+	uint64_t &draw_word(core::test::SendRequest &request, PostedSend &send);
 	void plan_atomic(core::test::SendRequest &request, PostedSend &send);
 	void plan_masked_atomic(core::test::SendRequest &request, PostedSend &send);
 	void plan_atomic_write(core::test::SendRequest &request, PostedSend &send);
