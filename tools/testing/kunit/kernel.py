@@ -7,6 +7,7 @@ the kernel has run.
 import contextlib
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -47,7 +48,7 @@ class Builder:
         self.folder = os.path.join(os.path.dirname(self.source), "kunit")
         self.tree = f"{self.folder}/source"
         self.build = f"{self.folder}/build"
-        os.makedirs(self.build, exist_ok=True)
+        os.makedirs(self.folder, exist_ok=True)
 
     @contextlib.contextmanager
     def locked(self):
@@ -86,9 +87,24 @@ class Builder:
             timer.cancel()
         return "".join(lines), ended, status
 
+    def _begin_anew_if_stale(self):
+        """Another kernel or another compiler: nothing of what is there is of use."""
+        made_of = f"{self.source}\n{_output(f'{VM}/testbed')}\n"
+        stamp = f"{self.folder}/made-of"
+        if os.path.exists(stamp):
+            with open(stamp) as f:
+                if f.read() == made_of:
+                    return
+        for folder in (self.tree, self.build):
+            shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(self.build)
+        with open(stamp, "w") as f:
+            f.write(made_of)
+
     def compile(self, checkout=CHECKOUT):
         """Raises Error with the compiler's words."""
         begin = time.monotonic()
+        self._begin_anew_if_stale()
         source_tree.update(self.source, checkout, self.tree)
         if not os.path.exists(f"{self.build}/linux"):
             say("building User Mode Linux (once; about 400 processor seconds)")
