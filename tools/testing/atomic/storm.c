@@ -67,10 +67,14 @@ struct at_storm {
 
 static void at_slot_ended(struct ohca_op *op);
 
-/* The device may leave at any time: these are its last words. */
+/*
+ * The device may leave at any time: these are its last words.  -EAGAIN: commands
+ * went without an answer, and the pool is resetting its members once more.
+ */
 static bool at_is_expected(int error)
 {
-	return !error || error == -EIO || error == -ETIMEDOUT || error == -ENODEV;
+	return !error || error == -EIO || error == -ETIMEDOUT || error == -ENODEV ||
+	       error == -EAGAIN;
 }
 
 static void at_note(struct at_storm *storm, int error)
@@ -140,6 +144,10 @@ static void at_slot_go(struct at_slot *slot)
 		atomic64_dec(&storm->started);
 		WRITE_ONCE(slot->in_flight, false);
 		at_note(storm, ret);
+		if (ret == -EAGAIN) {
+			hrtimer_start(&slot->timer, ms_to_ktime(10), HRTIMER_MODE_REL_SOFT);
+			return;
+		}
 	}
 	/* Its end: what it has goes back. */
 	if (slot->qp && !slot->last) {

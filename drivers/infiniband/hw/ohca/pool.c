@@ -2,13 +2,17 @@
 /*
  * Pools of objects, and who uses them.
  *
- *   in -> out -> returning -> in        the reset has worked
- *                returning -> broken    it has not: nobody knows what the device thinks of it
+ *   in -> out -> returning -> in             the reset has worked
+ *                returning -> broken         it has not: nobody knows what the device thinks of it
+ *                             broken -> in   it has been reset at last
  */
 
 #include <linux/slab.h>
 
 #include "ohca.h"
+
+/* A command that was not answered may be because of a device that is busy. */
+#define OHCA_POOL_REPAIR_DELAY	(HZ / 10)
 
 struct ohca_async *ohca_async_open(struct ib_device *ibdev)
 {
@@ -46,31 +50,6 @@ void ohca_async_close(struct ohca_async *async)
 }
 EXPORT_SYMBOL_GPL(ohca_async_close);
 
-struct ohca_pool *ohca_pool_alloc(struct ohca_async *async, const struct ohca_pool_kind *kind)
-{
-	struct ohca_pool *pool;
-
-	/* Members have to be reset by operations. */
-	if (!(async->dev->features & OHCA_FEATURE_RECYCLE))
-		return ERR_PTR(-EOPNOTSUPP);
-	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
-	if (!pool)
-		return ERR_PTR(-ENOMEM);
-	pool->async = async;
-	pool->kind = kind;
-	spin_lock_init(&pool->lock);
-	INIT_LIST_HEAD(&pool->in);
-	INIT_LIST_HEAD(&pool->broken);
-	return pool;
-}
-
-/* While the pool is made. */
-void ohca_pool_add(struct ohca_pool *pool, struct ohca_pool_member *member)
-{
-	member->pool = pool;
-	list_add_tail(&member->node, &pool->in);
-}
-
 struct ohca_pool_member *ohca_pool_take(struct ohca_pool *pool)
 {
 	struct ohca_pool_member *member;
@@ -89,7 +68,7 @@ struct ohca_pool_member *ohca_pool_take(struct ohca_pool *pool)
 	return member ?: ERR_PTR(-EAGAIN);
 }
 
-/* Its reset begins.  -EINVAL if it has not been taken. */
+/* Nobody else gives it back.  -EINVAL if it has not been taken. */
 int ohca_pool_leave(struct ohca_pool_member *member)
 {
 	struct ohca_pool *pool = member->pool;
@@ -108,15 +87,19 @@ int ohca_pool_leave(struct ohca_pool_member *member)
 }
 
 /*
- * The reset has been started, or not.  A dead device resets nothing, but its
- * objects must go back: then the operation ends with -EIO.  After other errors
- * the object stays with whom it was.
+ * A dead device resets nothing, but its objects must go back: then the
+ * operation ends with -EIO.  After other errors the object stays with whom it was.
  */
-int ohca_pool_started(struct ohca_pool_member *member, struct ohca_op *op, int ret)
+int ohca_pool_give_back(struct ohca_op *op, struct ohca_pool_member *member)
 {
 	struct ohca_pool *pool = member->pool;
 	unsigned long flags;
+	int ret;
 
+	ret = ohca_pool_leave(member);
+	if (ret)
+		return ret;
+	ret = pool->kind->reset(op, member);
 	if (ret == -EIO) {
 		ohca_op_refuse(op, ret);
 		ohca_op_ends_kick(pool->async->dev);
@@ -140,7 +123,49 @@ void ohca_pool_return(struct ohca_pool_member *member, int result)
 	/* The one used last is in the caches. */
 	list_add(&member->node, result ? &pool->broken : &pool->in);
 	pool->out_count--;
+	/* Under the lock: who destroys the pool cancels it after that. */
+	if (result && !ohca_failed(pool->async->dev))
+		schedule_delayed_work(&pool->repair, OHCA_POOL_REPAIR_DELAY);
 	spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+static struct ohca_pool_member *ohca_pool_next_broken(struct ohca_pool *pool)
+{
+	struct ohca_pool_member *member;
+
+	spin_lock_irq(&pool->lock);
+	member = list_first_entry_or_null(&pool->broken, struct ohca_pool_member, node);
+	if (member) {
+		list_del(&member->node);
+		pool->out_count++;
+	}
+	spin_unlock_irq(&pool->lock);
+	return member;
+}
+
+/* One that cannot be repaired comes back to the list, and the work with it. */
+static void ohca_pool_repair(struct work_struct *work)
+{
+	struct ohca_pool *pool = container_of(to_delayed_work(work), struct ohca_pool, repair);
+	struct ohca_pool_member *member;
+	struct completion over;
+	struct ohca_op op;
+	int ret;
+
+	do {
+		if (ohca_failed(pool->async->dev))
+			return;
+		member = ohca_pool_next_broken(pool);
+		if (!member)
+			return;
+		init_completion(&over);
+		ohca_op_init_waited(&op, &pool->async->dev->async, &over);
+		ret = pool->kind->reset(&op, member);
+		if (ret)
+			ohca_pool_return(member, ret);
+		else
+			ret = ohca_op_wait(&op);
+	} while (!ret);
 }
 
 /* Likewise, and with that the operation that gave it back has ended. */
@@ -152,6 +177,32 @@ void ohca_pool_settle(struct ohca_pool_member *member, struct ohca_op *op)
 	ohca_pool_return(member, result);
 	ohca_op_finish(op, result);
 	ohca_op_ends_kick(dev);
+}
+
+struct ohca_pool *ohca_pool_alloc(struct ohca_async *async, const struct ohca_pool_kind *kind)
+{
+	struct ohca_pool *pool;
+
+	/* Members have to be reset by operations. */
+	if (!(async->dev->features & OHCA_FEATURE_RECYCLE))
+		return ERR_PTR(-EOPNOTSUPP);
+	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+	if (!pool)
+		return ERR_PTR(-ENOMEM);
+	pool->async = async;
+	pool->kind = kind;
+	spin_lock_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->in);
+	INIT_LIST_HEAD(&pool->broken);
+	INIT_DELAYED_WORK(&pool->repair, ohca_pool_repair);
+	return pool;
+}
+
+/* While the pool is made. */
+void ohca_pool_add(struct ohca_pool *pool, struct ohca_pool_member *member)
+{
+	member->pool = pool;
+	list_add_tail(&member->node, &pool->in);
 }
 
 static void ohca_pool_destroy_list(struct ohca_pool *pool, struct list_head *list)
@@ -171,11 +222,14 @@ int ohca_pool_destroy(struct ohca_pool *pool)
 	u32 out_count;
 
 	might_sleep();
+	/* It holds members as if they were out. */
+	cancel_delayed_work_sync(&pool->repair);
 	spin_lock_irqsave(&pool->lock, flags);
 	out_count = pool->out_count;
 	spin_unlock_irqrestore(&pool->lock, flags);
 	if (out_count) {
 		ibdev_dbg(&pool->async->dev->ibdev, "%u members of a pool are out\n", out_count);
+		schedule_delayed_work(&pool->repair, OHCA_POOL_REPAIR_DELAY);
 		return -EBUSY;
 	}
 	ohca_pool_destroy_list(pool, &pool->in);

@@ -5,6 +5,7 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 struct ohca_async;
 struct ohca_op;
@@ -26,16 +27,20 @@ struct ohca_pool_member {
 
 /**
  * struct ohca_pool_kind - what a pool is made of
+ * @reset:	starts the operation that makes a member as new and returns it to the
+ *		pool.  Any context
  * @destroy:	process context; the member is in no list
  */
 struct ohca_pool_kind {
+	int (*reset)(struct ohca_op *op, struct ohca_pool_member *member);
 	int (*destroy)(struct ohca_pool_member *member);
 };
 
 /**
  * struct ohca_pool - objects prepared for those who may not sleep
  * @in:		members that can be taken; the first is taken next
- * @broken:	members whose reset has failed: destroyed with the pool
+ * @broken:	members whose reset has failed
+ * @repair:	resets those again
  * @out_count:	members taken and not returned yet
  */
 struct ohca_pool {
@@ -45,13 +50,14 @@ struct ohca_pool {
 	struct list_head in;
 	struct list_head broken;
 	u32 out_count;
+	struct delayed_work repair;
 };
 
 struct ohca_pool *ohca_pool_alloc(struct ohca_async *async, const struct ohca_pool_kind *kind);
 void ohca_pool_add(struct ohca_pool *pool, struct ohca_pool_member *member);
 struct ohca_pool_member *ohca_pool_take(struct ohca_pool *pool);
 int ohca_pool_leave(struct ohca_pool_member *member);
-int ohca_pool_started(struct ohca_pool_member *member, struct ohca_op *op, int ret);
+int ohca_pool_give_back(struct ohca_op *op, struct ohca_pool_member *member);
 void ohca_pool_return(struct ohca_pool_member *member, int result);
 void ohca_pool_settle(struct ohca_pool_member *member, struct ohca_op *op);
 

@@ -3,38 +3,6 @@
 
 #include "ohca.h"
 
-static int ohca_destroy_pooled_cq(struct ohca_pool_member *member)
-{
-	struct ohca_cq *cq = container_of(member, struct ohca_cq, pool);
-
-	return ib_destroy_cq_user(&cq->ibcq, NULL);
-}
-
-static const struct ohca_pool_kind ohca_cq_pool = {
-	.destroy = ohca_destroy_pooled_cq,
-};
-
-struct ohca_pool *ohca_cq_pool_create(struct ohca_async *async,
-				      const struct ib_cq_init_attr *attr, u32 count)
-{
-	struct ohca_pool *pool = ohca_pool_alloc(async, &ohca_cq_pool);
-	struct ib_cq *cq;
-	u32 i;
-
-	if (IS_ERR(pool))
-		return pool;
-	for (i = 0; i < count; i++) {
-		cq = ib_create_cq(&async->dev->ibdev, NULL, NULL, NULL, attr);
-		if (IS_ERR(cq)) {
-			ohca_pool_destroy(pool);
-			return ERR_CAST(cq);
-		}
-		ohca_pool_add(pool, &to_ohca_cq(cq)->pool);
-	}
-	return pool;
-}
-EXPORT_SYMBOL_GPL(ohca_cq_pool_create);
-
 struct ib_cq *ohca_cq_take(struct ohca_pool *pool, ib_comp_handler comp_handler,
 			   void (*event_handler)(struct ib_event *event, void *cq_context),
 			   void *cq_context)
@@ -96,19 +64,50 @@ static const struct ohca_op_type ohca_give_back_cq_op = {
 	.go_on = ohca_go_on_give_back_cq,
 };
 
+static int ohca_reset_pooled_cq(struct ohca_op *op, struct ohca_pool_member *member)
+{
+	op->cq = &container_of(member, struct ohca_cq, pool)->ibcq;
+	return ohca_op_start(op, &ohca_give_back_cq_op, NULL);
+}
+
+static int ohca_destroy_pooled_cq(struct ohca_pool_member *member)
+{
+	struct ohca_cq *cq = container_of(member, struct ohca_cq, pool);
+
+	return ib_destroy_cq_user(&cq->ibcq, NULL);
+}
+
+static const struct ohca_pool_kind ohca_cq_pool = {
+	.reset = ohca_reset_pooled_cq,
+	.destroy = ohca_destroy_pooled_cq,
+};
+
+struct ohca_pool *ohca_cq_pool_create(struct ohca_async *async,
+				      const struct ib_cq_init_attr *attr, u32 count)
+{
+	struct ohca_pool *pool = ohca_pool_alloc(async, &ohca_cq_pool);
+	struct ib_cq *cq;
+	u32 i;
+
+	if (IS_ERR(pool))
+		return pool;
+	for (i = 0; i < count; i++) {
+		cq = ib_create_cq(&async->dev->ibdev, NULL, NULL, NULL, attr);
+		if (IS_ERR(cq)) {
+			ohca_pool_destroy(pool);
+			return ERR_CAST(cq);
+		}
+		ohca_pool_add(pool, &to_ohca_cq(cq)->pool);
+	}
+	return pool;
+}
+EXPORT_SYMBOL_GPL(ohca_cq_pool_create);
+
 int ohca_cq_give_back(struct ohca_op *op, struct ib_cq *ibcq)
 {
-	struct ohca_cq *cq = to_ohca_cq(ibcq);
-	int ret;
-
 	if (atomic_read(&ibcq->usecnt))
 		return -EBUSY;
-	ret = ohca_pool_leave(&cq->pool);
-	if (ret)
-		return ret;
-	op->cq = ibcq;
-	ret = ohca_op_start(op, &ohca_give_back_cq_op, NULL);
-	return ohca_pool_started(&cq->pool, op, ret);
+	return ohca_pool_give_back(op, &to_ohca_cq(ibcq)->pool);
 }
 EXPORT_SYMBOL_GPL(ohca_cq_give_back);
 

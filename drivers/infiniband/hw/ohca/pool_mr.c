@@ -6,38 +6,6 @@
 
 #include "ohca.h"
 
-static int ohca_destroy_pooled_mr(struct ohca_pool_member *member)
-{
-	struct ohca_mr *mr = container_of(member, struct ohca_mr, pool);
-
-	return ib_dereg_mr(&mr->ibmr);
-}
-
-static const struct ohca_pool_kind ohca_mr_pool = {
-	.destroy = ohca_destroy_pooled_mr,
-};
-
-struct ohca_pool *ohca_mr_pool_create(struct ohca_async *async, struct ib_pd *pd,
-				      enum ib_mr_type type, u32 max_num_sg, u32 count)
-{
-	struct ohca_pool *pool = ohca_pool_alloc(async, &ohca_mr_pool);
-	struct ib_mr *mr;
-	u32 i;
-
-	if (IS_ERR(pool))
-		return pool;
-	for (i = 0; i < count; i++) {
-		mr = ib_alloc_mr(pd, type, max_num_sg);
-		if (IS_ERR(mr)) {
-			ohca_pool_destroy(pool);
-			return ERR_CAST(mr);
-		}
-		ohca_pool_add(pool, &to_ohca_mr(mr)->pool);
-	}
-	return pool;
-}
-EXPORT_SYMBOL_GPL(ohca_mr_pool_create);
-
 struct ib_mr *ohca_mr_take(struct ohca_pool *pool)
 {
 	struct ohca_pool_member *member = ohca_pool_take(pool);
@@ -89,15 +57,47 @@ static const struct ohca_op_type ohca_give_back_mr_op = {
 	.end = ohca_end_give_back_mr,
 };
 
+static int ohca_reset_pooled_mr(struct ohca_op *op, struct ohca_pool_member *member)
+{
+	op->mr = &container_of(member, struct ohca_mr, pool)->ibmr;
+	return ohca_op_start(op, &ohca_give_back_mr_op, NULL);
+}
+
+static int ohca_destroy_pooled_mr(struct ohca_pool_member *member)
+{
+	struct ohca_mr *mr = container_of(member, struct ohca_mr, pool);
+
+	return ib_dereg_mr(&mr->ibmr);
+}
+
+static const struct ohca_pool_kind ohca_mr_pool = {
+	.reset = ohca_reset_pooled_mr,
+	.destroy = ohca_destroy_pooled_mr,
+};
+
+struct ohca_pool *ohca_mr_pool_create(struct ohca_async *async, struct ib_pd *pd,
+				      enum ib_mr_type type, u32 max_num_sg, u32 count)
+{
+	struct ohca_pool *pool = ohca_pool_alloc(async, &ohca_mr_pool);
+	struct ib_mr *mr;
+	u32 i;
+
+	if (IS_ERR(pool))
+		return pool;
+	for (i = 0; i < count; i++) {
+		mr = ib_alloc_mr(pd, type, max_num_sg);
+		if (IS_ERR(mr)) {
+			ohca_pool_destroy(pool);
+			return ERR_CAST(mr);
+		}
+		ohca_pool_add(pool, &to_ohca_mr(mr)->pool);
+	}
+	return pool;
+}
+EXPORT_SYMBOL_GPL(ohca_mr_pool_create);
+
 int ohca_mr_give_back(struct ohca_op *op, struct ib_mr *ibmr)
 {
-	struct ohca_mr *mr = to_ohca_mr(ibmr);
-	int ret = ohca_pool_leave(&mr->pool);
-
-	if (ret)
-		return ret;
-	op->mr = ibmr;
-	ret = ohca_op_start(op, &ohca_give_back_mr_op, NULL);
-	return ohca_pool_started(&mr->pool, op, ret);
+	return ohca_pool_give_back(op, &to_ohca_mr(ibmr)->pool);
 }
 EXPORT_SYMBOL_GPL(ohca_mr_give_back);

@@ -3,42 +3,6 @@
 
 #include "ohca.h"
 
-static int ohca_destroy_pooled_qp(struct ohca_pool_member *member)
-{
-	struct ohca_qp *qp = container_of(member, struct ohca_qp, pool);
-
-	return ib_destroy_qp(&qp->ibqp);
-}
-
-static const struct ohca_pool_kind ohca_qp_pool = {
-	.destroy = ohca_destroy_pooled_qp,
-};
-
-struct ohca_pool *ohca_qp_pool_create(struct ohca_async *async, struct ib_pd *pd,
-				      const struct ib_qp_init_attr *attr, u32 count)
-{
-	struct ohca_pool *pool = ohca_pool_alloc(async, &ohca_qp_pool);
-	struct ib_qp_init_attr init;
-	struct ib_qp *qp;
-	u32 i;
-
-	if (IS_ERR(pool))
-		return pool;
-	for (i = 0; i < count; i++) {
-		init = *attr;
-		init.event_handler = NULL;
-		init.qp_context = NULL;
-		qp = ib_create_qp(pd, &init);
-		if (IS_ERR(qp)) {
-			ohca_pool_destroy(pool);
-			return ERR_CAST(qp);
-		}
-		ohca_pool_add(pool, &to_ohca_qp(qp)->pool);
-	}
-	return pool;
-}
-EXPORT_SYMBOL_GPL(ohca_qp_pool_create);
-
 struct ib_qp *ohca_qp_take(struct ohca_pool *pool,
 			   void (*event_handler)(struct ib_event *event, void *qp_context),
 			   void *qp_context)
@@ -105,18 +69,57 @@ static const struct ohca_op_type ohca_give_back_qp_op = {
 	.go_on = ohca_go_on_give_back_qp,
 };
 
+static int ohca_reset_pooled_qp(struct ohca_op *op, struct ohca_pool_member *member)
+{
+	struct ohca_qp *qp = container_of(member, struct ohca_qp, pool);
+
+	/* Of one that is broken: closed by the reset that has failed. */
+	ohca_op_queue_reopen(&qp->ops);
+	return ohca_start_reset_qp(op, qp, &ohca_give_back_qp_op);
+}
+
+static int ohca_destroy_pooled_qp(struct ohca_pool_member *member)
+{
+	struct ohca_qp *qp = container_of(member, struct ohca_qp, pool);
+
+	return ib_destroy_qp(&qp->ibqp);
+}
+
+static const struct ohca_pool_kind ohca_qp_pool = {
+	.reset = ohca_reset_pooled_qp,
+	.destroy = ohca_destroy_pooled_qp,
+};
+
+struct ohca_pool *ohca_qp_pool_create(struct ohca_async *async, struct ib_pd *pd,
+				      const struct ib_qp_init_attr *attr, u32 count)
+{
+	struct ohca_pool *pool = ohca_pool_alloc(async, &ohca_qp_pool);
+	struct ib_qp_init_attr init;
+	struct ib_qp *qp;
+	u32 i;
+
+	if (IS_ERR(pool))
+		return pool;
+	for (i = 0; i < count; i++) {
+		init = *attr;
+		init.event_handler = NULL;
+		init.qp_context = NULL;
+		qp = ib_create_qp(pd, &init);
+		if (IS_ERR(qp)) {
+			ohca_pool_destroy(pool);
+			return ERR_CAST(qp);
+		}
+		ohca_pool_add(pool, &to_ohca_qp(qp)->pool);
+	}
+	return pool;
+}
+EXPORT_SYMBOL_GPL(ohca_qp_pool_create);
+
 int ohca_qp_give_back(struct ohca_op *op, struct ib_qp *ibqp)
 {
-	struct ohca_qp *qp = to_ohca_qp(ibqp);
-	int ret;
-
 	if (atomic_read(&ibqp->usecnt))
 		return -EBUSY;
-	ret = ohca_pool_leave(&qp->pool);
-	if (ret)
-		return ret;
-	ret = ohca_start_reset_qp(op, qp, &ohca_give_back_qp_op);
-	return ohca_pool_started(&qp->pool, op, ret);
+	return ohca_pool_give_back(op, &to_ohca_qp(ibqp)->pool);
 }
 EXPORT_SYMBOL_GPL(ohca_qp_give_back);
 

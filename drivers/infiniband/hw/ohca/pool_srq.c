@@ -3,46 +3,6 @@
 
 #include "ohca.h"
 
-static int ohca_destroy_pooled_srq(struct ohca_pool_member *member)
-{
-	struct ohca_srq *srq = container_of(member, struct ohca_srq, pool);
-
-	return ib_destroy_srq_user(&srq->ibsrq, NULL);
-}
-
-static const struct ohca_pool_kind ohca_srq_pool = {
-	.destroy = ohca_destroy_pooled_srq,
-};
-
-struct ohca_pool *ohca_srq_pool_create(struct ohca_async *async, struct ib_pd *pd,
-				       const struct ib_srq_init_attr *attr, u32 count)
-{
-	struct ib_srq_init_attr init;
-	struct ohca_pool *pool;
-	struct ib_srq *srq;
-	u32 i;
-
-	/* Targets use an XRC SRQ without a reference: nobody can tell when it may be reset. */
-	if (attr->srq_type != IB_SRQT_BASIC)
-		return ERR_PTR(-EOPNOTSUPP);
-	pool = ohca_pool_alloc(async, &ohca_srq_pool);
-	if (IS_ERR(pool))
-		return pool;
-	for (i = 0; i < count; i++) {
-		init = *attr;
-		init.event_handler = NULL;
-		init.srq_context = NULL;
-		srq = ib_create_srq(pd, &init);
-		if (IS_ERR(srq)) {
-			ohca_pool_destroy(pool);
-			return ERR_CAST(srq);
-		}
-		ohca_pool_add(pool, &to_ohca_srq(srq)->pool);
-	}
-	return pool;
-}
-EXPORT_SYMBOL_GPL(ohca_srq_pool_create);
-
 struct ib_srq *ohca_srq_take(struct ohca_pool *pool,
 			     void (*event_handler)(struct ib_event *event, void *srq_context),
 			     void *srq_context)
@@ -97,19 +57,58 @@ static const struct ohca_op_type ohca_give_back_srq_op = {
 	.go_on = ohca_go_on_give_back_srq,
 };
 
+static int ohca_reset_pooled_srq(struct ohca_op *op, struct ohca_pool_member *member)
+{
+	op->srq = &container_of(member, struct ohca_srq, pool)->ibsrq;
+	return ohca_op_start(op, &ohca_give_back_srq_op, NULL);
+}
+
+static int ohca_destroy_pooled_srq(struct ohca_pool_member *member)
+{
+	struct ohca_srq *srq = container_of(member, struct ohca_srq, pool);
+
+	return ib_destroy_srq_user(&srq->ibsrq, NULL);
+}
+
+static const struct ohca_pool_kind ohca_srq_pool = {
+	.reset = ohca_reset_pooled_srq,
+	.destroy = ohca_destroy_pooled_srq,
+};
+
+struct ohca_pool *ohca_srq_pool_create(struct ohca_async *async, struct ib_pd *pd,
+				       const struct ib_srq_init_attr *attr, u32 count)
+{
+	struct ib_srq_init_attr init;
+	struct ohca_pool *pool;
+	struct ib_srq *srq;
+	u32 i;
+
+	/* Targets use an XRC SRQ without a reference: nobody can tell when it may be reset. */
+	if (attr->srq_type != IB_SRQT_BASIC)
+		return ERR_PTR(-EOPNOTSUPP);
+	pool = ohca_pool_alloc(async, &ohca_srq_pool);
+	if (IS_ERR(pool))
+		return pool;
+	for (i = 0; i < count; i++) {
+		init = *attr;
+		init.event_handler = NULL;
+		init.srq_context = NULL;
+		srq = ib_create_srq(pd, &init);
+		if (IS_ERR(srq)) {
+			ohca_pool_destroy(pool);
+			return ERR_CAST(srq);
+		}
+		ohca_pool_add(pool, &to_ohca_srq(srq)->pool);
+	}
+	return pool;
+}
+EXPORT_SYMBOL_GPL(ohca_srq_pool_create);
+
 int ohca_srq_give_back(struct ohca_op *op, struct ib_srq *ibsrq)
 {
-	struct ohca_srq *srq = to_ohca_srq(ibsrq);
-	int ret;
-
 	if (atomic_read(&ibsrq->usecnt))
 		return -EBUSY;
-	ret = ohca_pool_leave(&srq->pool);
-	if (ret)
-		return ret;
-	op->srq = ibsrq;
-	ret = ohca_op_start(op, &ohca_give_back_srq_op, NULL);
-	return ohca_pool_started(&srq->pool, op, ret);
+	return ohca_pool_give_back(op, &to_ohca_srq(ibsrq)->pool);
 }
 EXPORT_SYMBOL_GPL(ohca_srq_give_back);
 
