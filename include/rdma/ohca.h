@@ -100,6 +100,7 @@ struct ohca_cmd {
  *		has not answered, and nobody knows whether it has happened;
  *		-EIO: the device has failed or is gone
  * @detail:	OHCA_CMD_DETAIL_*; ohca_async_connect_qp(): and the phase that failed
+ * @qp:		what it works on, likewise @cq, @srq and @mr
  *
  * The rest belongs to the driver.
  */
@@ -108,6 +109,12 @@ struct ohca_op {
 	void *context;
 	int result;
 	u32 detail;
+	union {
+		struct ib_qp *qp;
+		struct ib_cq *cq;
+		struct ib_srq *srq;
+		struct ib_mr *mr;
+	};
 
 	/* private: */
 	struct ohca_async *async;
@@ -122,12 +129,6 @@ struct ohca_op {
 	bool over;
 	void *waiter;
 	struct ohca_cmd cmd;
-	union {
-		struct ib_qp *qp;
-		struct ib_cq *cq;
-		struct ib_srq *srq;
-		struct ib_mr *mr;
-	};
 	union {
 		struct ohca_cmd_modify_qp_in modify;
 		struct ohca_cmd_handle handle;
@@ -397,6 +398,8 @@ struct ib_qp *ohca_qp_take(struct ohca_pool *pool,
  * @qp_context:	for @event_handler
  * @attr:	as for ohca_async_connect_qp()
  * @mask:	likewise
+ *
+ * The callback may run before this returns: it finds the queue pair in @op->qp.
  *
  * Return: the queue pair, of which nothing but the number is of use until @op has ended, or
  * ERR_PTR, and @op has not been started.

@@ -94,7 +94,6 @@ struct at_bench;
 struct at_bench_slot {
 	struct at_bench *bench;
 	struct ohca_op op;
-	struct ib_qp *qp;
 	struct ib_qp_attr attr;
 };
 
@@ -130,11 +129,12 @@ static void at_bench_gone(struct ohca_op *op)
 static void at_bench_connected(struct ohca_op *op)
 {
 	struct at_bench_slot *slot = op->context;
+	struct ib_qp *qp = op->qp;
 	int ret = op->result;
 
 	if (!ret) {
 		ohca_op_init(&slot->op, slot->bench->setup.async, at_bench_gone, slot);
-		ret = ohca_qp_give_back(&slot->op, slot->qp);
+		ret = ohca_qp_give_back(&slot->op, qp);
 	}
 	if (ret)
 		at_bench_end(slot->bench, ret);
@@ -144,16 +144,18 @@ static void at_bench_connected(struct ohca_op *op)
 static void at_bench_begin(struct at_bench_slot *slot)
 {
 	struct at_bench *bench = slot->bench;
+	struct ib_qp *qp;
 
 	if (atomic_dec_return(&bench->left) < 0) {
 		at_bench_end(bench, 0);
 		return;
 	}
 	ohca_op_init(&slot->op, bench->setup.async, at_bench_connected, slot);
-	slot->qp = ohca_qp_take_connected(&slot->op, bench->setup.qps, NULL, NULL, &slot->attr,
-					  AT_CONNECT_MASK);
-	if (IS_ERR(slot->qp))
-		at_bench_end(bench, PTR_ERR(slot->qp));
+	/* What it returns the callback has in its operation, and may have had already. */
+	qp = ohca_qp_take_connected(&slot->op, bench->setup.qps, NULL, NULL, &slot->attr,
+				    AT_CONNECT_MASK);
+	if (IS_ERR(qp))
+		at_bench_end(bench, PTR_ERR(qp));
 }
 
 static int at_bench_async(struct ib_device *device, u32 connections)
