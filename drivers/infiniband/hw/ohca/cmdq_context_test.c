@@ -9,7 +9,7 @@
 #include <linux/irq_work.h>
 #include <linux/timer.h>
 
-#include "fake_device.h"
+#include "fake_verbs.h"
 
 /* More than there are slots. */
 #define OHCA_TEST_COMMANDS	(3 << OHCA_CMDQ_LOG_DEPTH)
@@ -259,6 +259,32 @@ static void ohca_test_device_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&context->failed), OHCA_TEST_COMMANDS);
 }
 
+/* A failure, then a reset: everything works again, under the same name, in the same module. */
+static void ohca_test_back_in_service(struct kunit *test)
+{
+	struct ohca_test_verbs *verbs = ohca_test_verbs_create(test);
+	struct ohca_fake_device *fake = verbs->fake;
+	struct ohca_cmd cmd = { .opcode = OHCA_CMD_NOP };
+	char name[IB_DEVICE_NAME_MAX];
+	int round;
+
+	strscpy(name, dev_name(&fake->dev->ibdev.dev));
+	for (round = 0; round < 3; round++) {
+		ohca_fake_set_status(fake, OHCA_STATUS_READY | OHCA_STATUS_FAILED,
+				     OHCA_FAIL_ENGINE_DIED);
+		msleep(1000);
+		KUNIT_ASSERT_TRUE(test, ohca_failed(fake->dev));
+		KUNIT_EXPECT_EQ(test, ohca_cmdq_exec(fake->dev, &cmd), -EIO);
+		/* Users can leave a dead device. */
+		ohca_test_verbs_destroy(verbs);
+		KUNIT_ASSERT_EQ(test, ohca_fake_device_reset(fake), 0);
+		KUNIT_EXPECT_STREQ(test, dev_name(&fake->dev->ibdev.dev), name);
+		KUNIT_EXPECT_FALSE(test, ohca_failed(fake->dev));
+		KUNIT_EXPECT_EQ(test, ohca_cmdq_exec(fake->dev, &cmd), 0);
+		KUNIT_ASSERT_EQ(test, ohca_test_verbs_build(verbs), 0);
+	}
+}
+
 static struct kunit_case ohca_context_cases[] = {
 	KUNIT_CASE(ohca_test_hard_interrupt),
 	KUNIT_CASE(ohca_test_hard_interrupt_nowait),
@@ -271,6 +297,7 @@ static struct kunit_case ohca_context_cases[] = {
 	KUNIT_CASE(ohca_test_lost_interrupt_async),
 	KUNIT_CASE(ohca_test_device_fails),
 	KUNIT_CASE(ohca_test_device_gone),
+	KUNIT_CASE(ohca_test_back_in_service),
 	{}
 };
 

@@ -199,13 +199,45 @@ static void ohca_fake_add_interrupts(struct kunit *test, struct ohca_fake_device
 		KUNIT_ASSERT_GT(test, irq_create_mapping(fake->interrupts, vector), 0);
 }
 
+/* As pci.c does it: probe, and departure. */
+static int ohca_fake_attach(struct ohca_fake_device *fake)
+{
+	struct ohca_dev *dev = ohca_alloc(fake->parent);
+	int ret;
+
+	if (!dev)
+		return -ENOMEM;
+	dev->bus.dma_device = fake->parent;
+	dev->bus.uars = fake->uars;
+	dev->bus.uar_phys = virt_to_phys(fake->uars);
+	dev->bus.kick_phys = OHCA_FAKE_CONTROL_PHYS + OHCA_KICK_PAGE_OFF;
+	dev->bus.uar_count = OHCA_FAKE_HANDLES;
+	dev->bus.uar_pgprot = ohca_fake_pgprot;
+	dev->bus.revision = OHCA_PCI_REVISION;
+	dev->bus.irq = ohca_fake_irq;
+	dev->bus.stop_dma = ohca_fake_stop_dma;
+	dev->bus.control = ioremap(OHCA_FAKE_CONTROL_PHYS, OHCA_CONTROL_BAR_SIZE);
+	ret = dev->bus.control ? ohca_hw_probe(dev) : -ENOMEM;
+	if (ret)
+		ib_dealloc_device(&dev->ibdev);
+	else
+		fake->dev = dev;
+	return ret;
+}
+
+static void ohca_fake_detach(struct ohca_fake_device *fake)
+{
+	iounmap(fake->dev->bus.control);
+	ib_dealloc_device(&fake->dev->ibdev);
+	fake->dev = NULL;
+}
+
 static void ohca_fake_release(void *data)
 {
 	struct ohca_fake_device *fake = data;
 
-	if (fake->dev->bus.control)
-		iounmap(fake->dev->bus.control);
-	ib_dealloc_device(&fake->dev->ibdev);
+	if (fake->dev)
+		ohca_fake_detach(fake);
 	ohca_fake_current = NULL;
 }
 
@@ -222,7 +254,6 @@ static void ohca_fake_add_parent(struct kunit *test, struct ohca_fake_device *fa
 struct ohca_fake_device *ohca_fake_device_create(struct kunit *test)
 {
 	struct ohca_fake_device *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
-	struct ohca_dev *dev;
 
 	KUNIT_ASSERT_NOT_NULL(test, fake);
 	spin_lock_init(&fake->lock);
@@ -234,23 +265,9 @@ struct ohca_fake_device *ohca_fake_device_create(struct kunit *test)
 	ohca_fake_add_parent(test, fake);
 	ohca_fake_add_interrupts(test, fake);
 
-	dev = ohca_alloc(fake->parent);
-	KUNIT_ASSERT_NOT_NULL(test, dev);
-	fake->dev = dev;
 	ohca_fake_current = fake;
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ohca_fake_release, fake), 0);
-	dev->bus.dma_device = fake->parent;
-	dev->bus.uars = fake->uars;
-	dev->bus.uar_phys = virt_to_phys(fake->uars);
-	dev->bus.kick_phys = OHCA_FAKE_CONTROL_PHYS + OHCA_KICK_PAGE_OFF;
-	dev->bus.uar_count = OHCA_FAKE_HANDLES;
-	dev->bus.uar_pgprot = ohca_fake_pgprot;
-	dev->bus.revision = OHCA_PCI_REVISION;
-	dev->bus.irq = ohca_fake_irq;
-	dev->bus.stop_dma = ohca_fake_stop_dma;
-	dev->bus.control = ioremap(OHCA_FAKE_CONTROL_PHYS, OHCA_CONTROL_BAR_SIZE);
-	KUNIT_ASSERT_NOT_NULL(test, (void __force *)dev->bus.control);
-	KUNIT_ASSERT_EQ(test, ohca_hw_probe(dev), 0);
+	KUNIT_ASSERT_EQ(test, ohca_fake_attach(fake), 0);
 	return fake;
 }
 
@@ -292,7 +309,24 @@ static void ohca_fake_stop(void *data)
 	fake->held = false;
 	fake->mute = false;
 	ohca_fake_answer_all(fake);
-	ohca_stop(fake->dev);
+	if (fake->started)
+		ohca_stop(fake->dev);
+	fake->started = false;
+}
+
+int ohca_fake_device_reset(struct ohca_fake_device *fake)
+{
+	char name[IB_DEVICE_NAME_MAX];
+	int ret;
+
+	strscpy(name, dev_name(&fake->dev->ibdev.dev));
+	ohca_fake_stop(fake);
+	ohca_fake_detach(fake);
+	ret = ohca_fake_attach(fake);
+	if (!ret)
+		ret = ohca_start(fake->dev, name);
+	fake->started = !ret;
+	return ret;
 }
 
 struct ohca_fake_device *ohca_fake_device_start(struct kunit *test)
@@ -300,6 +334,7 @@ struct ohca_fake_device *ohca_fake_device_start(struct kunit *test)
 	struct ohca_fake_device *fake = ohca_fake_device_create(test);
 
 	KUNIT_ASSERT_EQ(test, ohca_start(fake->dev, ""), 0);
+	fake->started = true;
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ohca_fake_stop, fake), 0);
 	return fake;
 }

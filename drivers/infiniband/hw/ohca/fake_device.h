@@ -41,6 +41,7 @@ struct ohca_fake_command {
 
 struct ohca_fake_device {
 	struct ohca_dev *dev;
+	bool started;			/* ... and registered */
 	struct device *parent;
 	struct irq_domain *interrupts;
 	struct ohca_uar *uars;
@@ -85,6 +86,8 @@ struct ohca_fake_device *ohca_fake_device_create(struct kunit *test);
 struct ohca_fake_device *ohca_fake_device_enable(struct kunit *test);
 /* As ohca_start() does it: with interrupts, and registered with ib_core. */
 struct ohca_fake_device *ohca_fake_device_start(struct kunit *test);
+/* The driver of a started one does what it does when its function is reset: 0 or an errno. */
+int ohca_fake_device_reset(struct ohca_fake_device *fake);
 
 /* Answer the command that arrived as the number @position of those left. */
 void ohca_fake_answer(struct ohca_fake_device *fake, u32 position);
