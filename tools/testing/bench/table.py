@@ -54,6 +54,9 @@ def rows(results):
              for figure, title, unit, target in _AGAINST_RXE + _ULPS_AGAINST_RXE]
     table += [_compared(title, unit, results[figure]["ohca0"], results[rc]["ohca0"], "RC on ohca0 (rxe has no XRC)", None)
               for figure, title, unit, rc in _XRC]
+    nvme = results["nvme_read_iops_4k"]
+    table.append(_compared("NVMe random reads, 4 KiB, against no transport", "1000/s", nvme["ohca0"], nvme["loop"],
+                           "nvme-loop", None))
     bandwidth = results["write_bandwidth_1m"]
     table.append(Row("WRITE bandwidth, 1 MiB, against memcpy", "MiB/s", bandwidth["ohca0"], bandwidth["memcpy"],
                      "memcpy on the device's side", bandwidth["ohca0"] / bandwidth["memcpy"], 0.6))

@@ -32,19 +32,26 @@ def prepare(size_kib=65536):
     run("modprobe", "nvme-rdma")
 
 
+# in the place of an address: within the kernel, without a transport
+LOOP = "loop"
+
+
 class Target:
-    """The RAM disk, offered at an address."""
+    """The RAM disk, offered at an address, or at LOOP."""
 
     def __init__(self, address, use_srq="N"):
-        run("modprobe", "nvmet-rdma", f"use_srq={use_srq}")
+        self._module = "nvme-loop" if address == LOOP else "nvmet-rdma"
+        run("modprobe", self._module, *([] if address == LOOP else [f"use_srq={use_srq}"]))
         for path in (_NAMESPACE, _PORT):
             os.makedirs(path)
         _write(f"{_SUBSYSTEM}/attr_allow_any_host", "1")
         _write(f"{_NAMESPACE}/device_path", "/dev/ram0")
         _write(f"{_NAMESPACE}/enable", "1")
-        for name, value in (("addr_trtype", "rdma"), ("addr_adrfam", "ipv4"), ("addr_traddr", address),
-                            ("addr_trsvcid", "4420"), ("param_inline_data_size", str(_INLINE_BYTES))):
-            _write(f"{_PORT}/{name}", value)
+        _write(f"{_PORT}/addr_trtype", "loop" if address == LOOP else "rdma")
+        if address != LOOP:
+            for name, value in (("addr_adrfam", "ipv4"), ("addr_traddr", address), ("addr_trsvcid", "4420"),
+                                ("param_inline_data_size", str(_INLINE_BYTES))):
+                _write(f"{_PORT}/{name}", value)
         self.show()
 
     @staticmethod
@@ -62,7 +69,7 @@ class Target:
         _write(f"{_NAMESPACE}/enable", "0")
         os.rmdir(_NAMESPACE)
         os.rmdir(_SUBSYSTEM)
-        run("rmmod", "nvmet-rdma")
+        run("rmmod", self._module)
 
 
 def _subsystem():
@@ -96,8 +103,9 @@ def state():
 
 def connect(address, queues=4):
     """The block device. A lost connection is tried again every second."""
-    run("nvme", "connect", "-t", "rdma", "-n", "ram", "-a", address, "-s", "4420", "-i", str(queues),
-        "--reconnect-delay=1", "--ctrl-loss-tmo=120", deadline=60)
+    where = ["-t", "loop"] if address == LOOP else ["-t", "rdma", "-a", address, "-s", "4420", "--reconnect-delay=1",
+                                                    "--ctrl-loss-tmo=120"]
+    run("nvme", "connect", "-n", "ram", "-i", str(queues), *where, deadline=60)
 
     def appeared():
         name = _find(r"nvme\d+n\d+")
