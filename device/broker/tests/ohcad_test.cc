@@ -534,11 +534,32 @@ TEST_F(Ohcad, StartUpErrorsAreOneLineAndAStatus)
 	EXPECT_EQ(attempt({"--function", "socket=/x,colour=red"}), 2);
 	EXPECT_EQ(attempt({"--function", "socket=" + path("new") + ",mac=53:54:00:00:00:01"}), 2);
 	EXPECT_EQ(attempt({"--function", "socket=" + path("new"), "--uar-count", "1000"}), 2);
+	EXPECT_EQ(attempt({"--function", "socket=" + path("new") + ",mask=rc"}), 2) << "mandatory";
+	EXPECT_EQ(attempt({"--function", "socket=" + path("new"), "--mask-features", "uc,xyz"}), 2);
 	EXPECT_EQ(attempt({"--function", "socket=" + path("f0"), "--run-dir", path("other")}), 1) << "in use";
 	EXPECT_EQ(attempt({"--function", "socket=" + path("new"), "--run-dir", dir.string()}), 1) << "in use";
 	EXPECT_EQ(attempt({"--function", "socket=/nowhere/at/all", "--run-dir", path("other")}), 1);
 	EXPECT_EQ(attempt({"--function", "socket=" + path("output"), "--run-dir", path("other")}), 1) << "no socket";
 	EXPECT_GT(engine_pid(), 0) << "the first one goes on";
+}
+
+// OHCA-REG-D11
+TEST_F(Ohcad, MasksFeatures)
+{
+	start({"--mask-features", "atomic", "--function", "socket=" + path("masked") + ",mask=uc+srq"});
+	const auto offered = [&](const std::string &name) {
+		Guest guest(path(name));
+		return guest.client.read32(kBar0, OHCA_REGS_DEVICE_FEATURES_OFF);
+	};
+	constexpr uint64_t kForAll = OHCA_FEATURE_ATOMIC | OHCA_FEATURE_MASKED_ATOMIC;
+	EXPECT_EQ(offered("f0"), OHCA_FEATURES_ALL & ~kForAll);
+	EXPECT_EQ(offered("masked"),
+		  OHCA_FEATURES_ALL & ~(kForAll | OHCA_FEATURE_UC | OHCA_FEATURE_SRQ | OHCA_FEATURE_XRC));
+	for (const json &feature : ask("features")[0]["features"]) {
+		const bool masked = feature["feature"] == "atomic" || feature["feature"] == "masked-atomic";
+		EXPECT_EQ(feature["offered"], !masked) << feature;
+		EXPECT_EQ(feature["negotiated"], false) << feature;
+	}
 }
 
 TEST_F(Ohcad, OhcactlShowsIt)
@@ -557,6 +578,7 @@ TEST_F(Ohcad, OhcactlShowsIt)
 	};
 	EXPECT_EQ(run({"functions"}, "enabled"), 0);
 	EXPECT_EQ(run({"functions", "--json"}, "\"state\": \"enabled\""), 0);
+	EXPECT_EQ(run({"features", "ohca0"}, "zero-based"), 0);
 	EXPECT_EQ(run({"queues", "ohca0"}, "0 queue pairs"), 0);
 	EXPECT_EQ(run({"counters", "ohca1"}, "tx_bytes"), 0);
 	EXPECT_EQ(run({"keys"}, "ohca1: 0 keys"), 0);
