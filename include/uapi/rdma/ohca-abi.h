@@ -130,12 +130,12 @@ enum ohca_query_context_attributes {
 	OHCA_ATTR_QUERY_CONTEXT_RESPONSE = (1U << UVERBS_ID_NS_SHIFT), /* out, struct ohca_alloc_ucontext_resp */
 };
 
-/*
- * A further UAR page of the context, for the queue pairs of a thread domain:
- * an ioctl object of the driver's name space.
- */
+/* Ioctl objects of the driver's name space. */
 enum ohca_objects {
+	/* A further UAR page of the context, for the queue pairs of a thread domain. */
 	OHCA_OBJECT_UAR = (1U << UVERBS_ID_NS_SHIFT),
+	/* A file: operations are submitted to it, and their ends are read from it. */
+	OHCA_OBJECT_ASYNC_QUEUE,
 };
 
 enum ohca_uar_methods {
@@ -151,6 +151,87 @@ enum ohca_uar_alloc_attributes {
 
 enum ohca_uar_destroy_attributes {
 	OHCA_ATTR_UAR_DESTROY_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+/*
+ * ASYNC_QUEUE: operations on queue pairs that nobody waits for.  SUBMIT starts them and
+ * returns; whichever way each of them ends, one struct ohca_async_completion can be read
+ * from the file then.  poll() tells when; read() returns whole completions, at most as many
+ * as fit: EAGAIN if there are none and the file is O_NONBLOCK, EIO if the device has gone,
+ * and then nothing else will ever come.  close() waits until what is in flight has ended,
+ * which does not take longer than the driver waits for the answer to a command.
+ *
+ * SUBMIT: all operations or none.  EAGAIN: more than the queue's depth would be in flight or
+ * not yet read.  What is wrong with one operation (EINVAL, EOPNOTSUPP, ...) is in its
+ * completion.  Those on one queue pair are carried out in their order; its destruction
+ * waits for them.
+ */
+enum ohca_async_queue_methods {
+	OHCA_METHOD_ASYNC_QUEUE_ALLOC = (1U << UVERBS_ID_NS_SHIFT),
+	OHCA_METHOD_ASYNC_QUEUE_SUBMIT,
+};
+
+enum ohca_async_queue_alloc_attributes {
+	OHCA_ATTR_ASYNC_QUEUE_ALLOC_FD = (1U << UVERBS_ID_NS_SHIFT),
+	OHCA_ATTR_ASYNC_QUEUE_ALLOC_DEPTH,	/* in, __u32: 1..OHCA_ASYNC_DEPTH_MAX */
+};
+
+enum ohca_async_queue_submit_attributes {
+	OHCA_ATTR_ASYNC_QUEUE_SUBMIT_FD = (1U << UVERBS_ID_NS_SHIFT),
+	OHCA_ATTR_ASYNC_QUEUE_SUBMIT_QPS,	/* in, handles: one for each operation */
+	OHCA_ATTR_ASYNC_QUEUE_SUBMIT_OPERATIONS, /* in, struct ohca_async_operation[1..OHCA_ASYNC_BATCH_MAX] */
+};
+
+#define OHCA_ASYNC_DEPTH_MAX	65536
+#define OHCA_ASYNC_BATCH_MAX	512
+
+/* The attributes of a queue pair that mask (IB_QP_*) names, as in ibv_modify_qp(). */
+struct ohca_async_qp_attr {
+	__u32 mask;
+	__u32 qkey;
+	__u32 rq_psn;
+	__u32 sq_psn;
+	__u32 dest_qp_num;
+	__u32 access_flags;
+	__u32 flow_label;
+	__u8  dgid[16];
+	__u8  qp_state;
+	__u8  cur_qp_state;
+	__u8  path_mtu;			/* enum ib_mtu */
+	__u8  path_mig_state;
+	__u16 pkey_index;
+	__u8  port_num;
+	__u8  en_sqd_async_notify;
+	__u8  max_rd_atomic;
+	__u8  max_dest_rd_atomic;
+	__u8  min_rnr_timer;
+	__u8  timeout;
+	__u8  retry_cnt;
+	__u8  rnr_retry;
+	__u8  ah_port_num;
+	__u8  is_global;
+	__u8  sgid_index;
+	__u8  hop_limit;
+	__u8  traffic_class;
+	__u8  sl;
+};
+
+#define OHCA_ASYNC_MODIFY_QP		1
+#define OHCA_ASYNC_CONNECT_QP		2	/* through every state up to attr.qp_state */
+#define OHCA_ASYNC_DISCONNECT_QP	3	/* to ERR, and until all is flushed; no attr */
+
+struct ohca_async_operation {
+	__aligned_u64 user_data;	/* comes back in the completion */
+	__u32 opcode;			/* OHCA_ASYNC_* */
+	__u32 reserved_60;
+	struct ohca_async_qp_attr attr;
+	__u32 reserved_280[2];
+};
+
+struct ohca_async_completion {
+	__aligned_u64 user_data;
+	__u32 error;			/* 0 or an errno */
+	__u32 detail;			/* of error: OHCA_CMD_DETAIL_*; diagnosis only */
 };
 
 #endif /* OHCA_ABI_H */

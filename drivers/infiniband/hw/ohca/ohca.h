@@ -482,6 +482,9 @@ struct ohca_mmap_entry *ohca_mmap_uar(struct ohca_ucontext *ucontext, u32 index)
 int ohca_use_uar(struct ohca_ucontext *ucontext, u32 index, struct ohca_uar_object **uar);
 void ohca_unuse_uar(struct ohca_uar_object *object);
 
+/* async_queue.c */
+extern const struct uapi_definition ohca_async_queue_defs[];
+
 /* pd.c */
 int ohca_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int ohca_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);

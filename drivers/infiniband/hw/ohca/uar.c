@@ -206,5 +206,6 @@ DECLARE_UVERBS_NAMED_OBJECT(OHCA_OBJECT_UAR, UVERBS_TYPE_ALLOC_IDR(ohca_uar_clea
 const struct uapi_definition ohca_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(OHCA_OBJECT_UAR),
 	UAPI_DEF_CHAIN(ohca_context_defs),
+	UAPI_DEF_CHAIN(ohca_async_queue_defs),
 	{},
 };
