@@ -62,6 +62,73 @@ struct ohcadv_device_attr {
  */
 int ohcadv_query_device(struct ibv_context *context, struct ohcadv_device_attr *attr, uint32_t attr_size);
 
+/*
+ * Operations on queue pairs that nobody waits for: submitted to a queue, whose file says
+ * when completions can be read.  Of each operation that was submitted there is exactly one.
+ * The functions may be called by any number of threads.
+ */
+struct ohcadv_async_queue {
+	struct ibv_context *context;
+	int fd;			/* for poll(), epoll, io_uring; readable: there are completions */
+};
+
+/*
+ * depth: operations whose completions have not been read, at most;
+ * 1..OHCADV_ASYNC_DEPTH_MAX.  NULL and errno on failure.
+ */
+struct ohcadv_async_queue *ohcadv_create_async_queue(struct ibv_context *context, uint32_t depth);
+
+/* EBUSY while there are operations whose completions have not been read. */
+int ohcadv_destroy_async_queue(struct ohcadv_async_queue *queue);
+
+#define OHCADV_ASYNC_DEPTH_MAX	65536
+#define OHCADV_ASYNC_BATCH_MAX	512
+
+enum ohcadv_async_opcode {
+	OHCADV_ASYNC_MODIFY_QP		= 1,	/* ibv_modify_qp() */
+	OHCADV_ASYNC_CONNECT_QP		= 2,	/* from RESET, INIT or RTR to attr->qp_state, RTR or RTS, at once */
+	OHCADV_ASYNC_DISCONNECT_QP	= 3,	/* to ERR, and until everything is flushed; no attr */
+};
+
+struct ohcadv_async_operation {
+	uint64_t wr_id;			/* comes back in the completion */
+	enum ohcadv_async_opcode opcode;
+	struct ibv_qp *qp;
+	const struct ibv_qp_attr *attr;	/* read before the call returns */
+	int attr_mask;			/* enum ibv_qp_attr_mask */
+};
+
+struct ohcadv_async_completion {
+	uint64_t wr_id;
+	struct ibv_qp *qp;
+	enum ohcadv_async_opcode opcode;
+	int error;			/* 0, or an errno as of the verb */
+	uint32_t vendor_error;
+	uint32_t reserved;
+};
+
+/*
+ * Starts 1..OHCADV_ASYNC_BATCH_MAX operations, all or none.  EAGAIN: the queue's depth;
+ * EIO: the device has gone.  What is wrong with a single operation is in its completion.
+ * Operations on one queue pair are carried out in their order; it cannot be destroyed
+ * (EBUSY) until their completions have been read.
+ */
+int ohcadv_submit_async(struct ohcadv_async_queue *queue, const struct ohcadv_async_operation *operations,
+			uint32_t count);
+
+/* The same for one operation. */
+int ohcadv_modify_qp_async(struct ohcadv_async_queue *queue, struct ibv_qp *qp, const struct ibv_qp_attr *attr,
+			   int attr_mask, uint64_t wr_id);
+int ohcadv_connect_qp_async(struct ohcadv_async_queue *queue, struct ibv_qp *qp, const struct ibv_qp_attr *attr,
+			    int attr_mask, uint64_t wr_id);
+int ohcadv_disconnect_qp_async(struct ohcadv_async_queue *queue, struct ibv_qp *qp, uint64_t wr_id);
+
+/*
+ * Reads at most count completions.  Waits for the first one unless the file is O_NONBLOCK.
+ * Returns their number, 0 if there are none, or a negative errno (-EINTR).
+ */
+int ohcadv_read_async(struct ohcadv_async_queue *queue, struct ohcadv_async_completion *completions, int count);
+
 #ifdef __cplusplus
 }
 #endif

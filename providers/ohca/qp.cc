@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
 // Life of a queue pair.
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 
@@ -205,6 +206,17 @@ void reset_queues(QueuePair &qp)
 
 } // namespace
 
+void ohca::enter_state(QueuePair &qp, ibv_qp_state state)
+{
+	if (state == IBV_QPS_RESET) {
+		reset_queues(qp);
+		return;
+	}
+	LockGuard sq_guard(qp.sq.lock);
+	LockGuard rq_guard(qp.rq.lock);
+	qp.set_state(state);
+}
+
 ibv_qp *ohca_create_qp_ex(ibv_context *context, ibv_qp_init_attr_ex *attr)
 {
 	int error = check_qp(Context::of(context), *attr);
@@ -275,15 +287,8 @@ int ohca_modify_qp(ibv_qp *ibv_qp, ibv_qp_attr *attr, int mask)
 	QueuePair &qp = QueuePair::of(ibv_qp);
 	if (int error = ohca_shim_modify_qp(ibv_qp, attr, mask))
 		return error;
-	if (!(mask & IBV_QP_STATE))
-		return 0;
-	if (attr->qp_state == IBV_QPS_RESET) {
-		reset_queues(qp);
-		return 0;
-	}
-	LockGuard sq_guard(qp.sq.lock);
-	LockGuard rq_guard(qp.rq.lock);
-	qp.set_state(attr->qp_state);
+	if (mask & IBV_QP_STATE)
+		enter_state(qp, attr->qp_state);
 	return 0;
 }
 
@@ -300,6 +305,9 @@ int ohca_query_qp(ibv_qp *ibv_qp, ibv_qp_attr *attr, int mask, ibv_qp_init_attr 
 int ohca_destroy_qp(ibv_qp *ibv_qp)
 {
 	QueuePair &qp = QueuePair::of(ibv_qp);
+	// Whoever reads a completion looks at its queue pair.
+	if (std::atomic_ref(qp.async_operations).load(std::memory_order_acquire))
+		return EBUSY;
 	if (int error = ohca_shim_destroy_qp(ibv_qp))
 		return error;
 	reset_queues(qp);

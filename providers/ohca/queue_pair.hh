@@ -46,6 +46,7 @@ struct QueuePair {
 	ibv_qp_cap cap;
 	Buffer buffer;
 	ProtectionDomain *domain; // null: an XRC target
+	std::uint32_t async_operations; // whose completions have not been read; atomic
 
 	static QueuePair &of(ibv_qp *qp) { return *reinterpret_cast<QueuePair *>(qp); }
 	static QueuePair &of(ibv_qp_ex *qp) { return *reinterpret_cast<QueuePair *>(qp); }
@@ -62,6 +63,8 @@ struct QueuePair {
 // of() depends on this.
 static_assert(std::is_standard_layout_v<QueuePair>);
 
+// qp.cc: the kernel has taken the queue pair there.
+void enter_state(QueuePair &qp, ibv_qp_state state);
 void set_fast_opcodes(QueuePair &qp, ibv_qp_type type); // post_send.cc
 void set_wr_api(ibv_qp_ex &qp, ibv_qp_type type); // wr_api.cc: fills in the ibv_wr_* pointers
 

@@ -204,6 +204,30 @@ int ohca_shim_destroy_uar(struct ibv_context *context, uint32_t handle, void *pa
 	return 0;
 }
 
+int ohca_shim_create_async_queue(struct ibv_context *context, uint32_t depth, int *fd)
+{
+	DECLARE_COMMAND_BUFFER(command, OHCA_OBJECT_ASYNC_QUEUE, OHCA_METHOD_ASYNC_QUEUE_ALLOC, 2);
+	struct ib_uverbs_attr *file = fill_attr_out_fd(command, OHCA_ATTR_ASYNC_QUEUE_ALLOC_FD, 0);
+	int error;
+
+	fill_attr_in_ptr(command, OHCA_ATTR_ASYNC_QUEUE_ALLOC_DEPTH, &depth);
+	error = execute_ioctl(context, command);
+	if (!error)
+		*fd = read_attr_fd(OHCA_ATTR_ASYNC_QUEUE_ALLOC_FD, file);
+	return error;
+}
+
+int ohca_shim_submit_async(struct ibv_context *context, int fd, const uint32_t *qps,
+			   const struct ohca_async_operation *operations, uint32_t count)
+{
+	DECLARE_COMMAND_BUFFER(command, OHCA_OBJECT_ASYNC_QUEUE, OHCA_METHOD_ASYNC_QUEUE_SUBMIT, 3);
+
+	fill_attr_in_fd(command, OHCA_ATTR_ASYNC_QUEUE_SUBMIT_FD, fd);
+	fill_attr_in_objs_arr(command, OHCA_ATTR_ASYNC_QUEUE_SUBMIT_QPS, qps, count);
+	fill_attr_in(command, OHCA_ATTR_ASYNC_QUEUE_SUBMIT_OPERATIONS, operations, count * sizeof(*operations));
+	return execute_ioctl(context, command);
+}
+
 static int create_qp_with_flags(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 				struct ohca_verbs_qp *qp, const struct ohca_create_qp_req *request,
 				struct ohca_create_qp_resp *response)

@@ -78,6 +78,10 @@ void ohca_shim_enable_qp_ex(struct ohca_verbs_qp *qp);
 int ohca_shim_query_device(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size,
 			   uint64_t *firmware_version, struct ohca_query_device_resp *clocks);
+/* An OHCA_OBJECT_ASYNC_QUEUE: its file, closed by close(). */
+int ohca_shim_create_async_queue(struct ibv_context *context, uint32_t depth, int *fd);
+int ohca_shim_submit_async(struct ibv_context *context, int fd, const uint32_t *qps,
+			   const struct ohca_async_operation *operations, uint32_t count);
 /* Is it one of this provider's? */
 bool ohca_shim_is_ohca(const struct ibv_device *device);
 /* Keep a range that the device writes out of children (ibv_fork_init). */

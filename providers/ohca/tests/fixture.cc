@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "fixture.hh"
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -362,6 +363,27 @@ int ohca_shim_open_qp(ibv_context *context, ibv_qp_open_attr *attr, ohca_verbs_q
 	qp->qp.context = context;
 	qp->qp.qp_num = attr->qp_num;
 	++fake_kernel.qps;
+	return 0;
+}
+
+int ohca_shim_create_async_queue(ibv_context *, std::uint32_t, int *fd)
+{
+	int ends[2];
+	if (int error = ohca::test::take_error())
+		return error;
+	if (pipe(ends) != 0)
+		return errno;
+	*fd = ends[0];
+	fake_kernel.completions = ends[1];
+	return 0;
+}
+
+int ohca_shim_submit_async(ibv_context *, int, const std::uint32_t *, const ohca_async_operation *operations,
+			   std::uint32_t count)
+{
+	if (int error = ohca::test::take_error())
+		return error;
+	fake_kernel.async_operations.insert(fake_kernel.async_operations.end(), operations, operations + count);
 	return 0;
 }
 

@@ -41,6 +41,8 @@ struct FakeKernel {
 	ohca_create_ah_resp ah_response{};
 	ohca_uar second_uar{};
 	bool is_ohca = true;
+	int completions = -1; // where an asynchronous queue gets them from
+	std::vector<ohca_async_operation> async_operations;
 };
 constexpr std::uint32_t kPdNumber = 0x31;
 constexpr std::uint32_t kUarIndex = 5;
