@@ -2,6 +2,7 @@
 //
 // feature_test - what an application finds of each feature of an ohca device: with it the
 // operation works and is announced, without it it is refused by a defined errno and is not.
+#include "async/storm.hh"
 #include "case.hh"
 #include "error/rig.hh"
 #include "failure.hh"
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <sstream>
 
 namespace {
@@ -319,6 +321,26 @@ void probe_flush(const Probe &probe)
 	probe.object(objects.register_memory(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_FLUSH_GLOBAL), "IBV_ACCESS_FLUSH_GLOBAL");
 }
 
+void probe_compound(const Probe &probe)
+{
+	RigOptions options;
+	options.connected = false;
+	options.memory_access = kPlainAccess;
+	Rig rig(probe.device, options);
+	ohcadv_async_queue *queue = must(ohcadv_create_async_queue(probe.context(), 2), "ohcadv_create_async_queue");
+	const ibv_qp_attr connection = connect_attributes(probe.device, rig.b.qp->qp_num);
+	must_succeed(ohcadv_connect_qp_async(queue, rig.a.qp, &connection, kConnectMask, kWork), "ohcadv_connect_qp_async");
+	must_succeed(ohcadv_disconnect_qp_async(queue, rig.b.qp, kWork), "ohcadv_disconnect_qp_async");
+	for (int i = 0; i < 2; i++) {
+		pollfd file = {queue->fd, POLLIN, 0};
+		ohcadv_async_completion completion{};
+		if (poll(&file, 1, static_cast<int>(kPatience * 1000)) != 1 || ohcadv_read_async(queue, &completion, 1) != 1)
+			fail("waited %.0f s for a completion", kPatience);
+		probe.call(completion.error, completion.qp == rig.a.qp ? "a connection" : "a disconnection");
+	}
+	must_succeed(ohcadv_destroy_async_queue(queue), "ohcadv_destroy_async_queue");
+}
+
 void probe_fast_reg(const Probe &probe)
 {
 	// It stands for SEND with invalidate, too.
@@ -363,7 +385,7 @@ constexpr Row kRows[] = {
 	{"atomic-write", OHCADV_CAP_ATOMIC_WRITE, probe_atomic_write},
 	{"flush", OHCADV_CAP_FLUSH, probe_flush},
 	{"sg-gaps", OHCADV_CAP_SG_GAPS, nullptr},
-	{"compound", OHCADV_CAP_COMPOUND, nullptr},
+	{"compound", OHCADV_CAP_COMPOUND, probe_compound},
 	{"recycle", OHCADV_CAP_RECYCLE, nullptr},
 };
 
