@@ -133,6 +133,27 @@ def measure_idle_qps(results, count):
     say(f"idle_qps: {row}")
 
 
+def connection_rates(device, module, connections):
+    """Queue pairs created, brought to RTS and destroyed per second, by a kernel user: how -> rate."""
+    with open("/dev/kmsg", "w", encoding="ascii") as log:
+        log.write(f"connection set-up of {device}\n")
+    run("insmod", module, f"device={device}", f"bench={connections}", deadline=120)
+    run("rmmod", "atomic")
+    last = run("dmesg").rsplit("connection set-up", 1)[1]
+    return {how: float(rate) for how, rate in re.findall(r"bench: (\w+): \d+ connections, (\d+) per second", last)}
+
+
+def measure_connections(results, module, rounds):
+    row = {}
+    for _ in range(rounds):
+        for device in DEVICES:
+            for how, rate in connection_rates(device, module, 2000).items():
+                name = f"{device} {how}"
+                row[name] = better(row.get(name), rate, True)
+    results["connections"] = row
+    say(f"connections: {row}")
+
+
 def main():
     output, quick = sys.argv[1], "--quick" in sys.argv[2:]
     keep_two_providers()
@@ -144,6 +165,8 @@ def main():
     measure_idle_qps(results, 10000 if quick else 100000)
     measure_instructions(results)
     measure_ulps(results, 1 if quick else 2, os.path.join(os.path.dirname(output), "kverbs", "kverbs.ko"), say)
+    run("modprobe", "rdma_cm")
+    measure_connections(results, os.path.join(os.path.dirname(output), "atomic.ko"), 1 if quick else 3)
     with open(output, "w", encoding="ascii") as f:
         json.dump(results, f, indent=1)
 

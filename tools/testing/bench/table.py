@@ -67,10 +67,18 @@ def rows(results):
     pairs = results["registrations"]
     table.append(Row("fast registrations, 64 KiB", "1/s", pairs["kernel"], pairs["user"], "ibv_reg_mr, ibv_dereg_mr",
                      pairs["kernel"] / pairs["user"], 20))
+    table += _connections(results["connections"])
     cost = results["instructions_per_write"]["ohca0"]
     table.append(Row("guest instructions per 8 B WRITE", "", cost, _RXE_INSTRUCTIONS, "rxe (measured before)",
                      _RXE_INSTRUCTIONS / cost, _RXE_INSTRUCTIONS / 600))
     return table
+
+
+def _connections(rates):
+    """A queue pair created, brought to RTS and destroyed, by one thread of a kernel user."""
+    ours = rates["ohca0 asynchronous"]
+    for yardstick, name, target in (("ohca0 synchronous", "synchronous verbs", 10), ("rxe0 synchronous", "rxe", 5)):
+        yield Row("connections set up, asynchronous", "1/s", ours, rates[yardstick], name, ours / rates[yardstick], target)
 
 
 def _idle(idle):
