@@ -96,7 +96,10 @@ static int kv_fenced(struct kv_fence *fence)
 	return 0;
 }
 
-/* It runs ahead, and the READ has nowhere to put its data any more. */
+/*
+ * It runs ahead, and the READ has nowhere to put its data any more.  A device may
+ * do so and need not; ohca does.
+ */
 static int kv_unfenced(struct kv_fence *fence)
 {
 	struct kv_pair *pair = fence->pair;
