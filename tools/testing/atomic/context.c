@@ -16,6 +16,8 @@ const char * const at_context_names[AT_CONTEXT_COUNT] = {
 	[AT_PROCESS] = "process",
 };
 
+static DEFINE_SPINLOCK(at_lock);
+
 struct at_call {
 	int (*function)(void *argument);
 	void *argument;
@@ -45,19 +47,19 @@ static enum hrtimer_restart at_timer(struct hrtimer *timer)
 
 static int at_run_in_timer(struct at_call *call, enum hrtimer_mode mode)
 {
-	hrtimer_init(&call->timer, CLOCK_MONOTONIC, mode);
+	hrtimer_init_on_stack(&call->timer, CLOCK_MONOTONIC, mode);
 	call->timer.function = at_timer;
 	hrtimer_start(&call->timer, ns_to_ktime(10 * NSEC_PER_USEC), mode);
 	wait_for_completion(&call->over);
 	/* The handler has told, but may not have returned. */
 	hrtimer_cancel(&call->timer);
+	destroy_hrtimer_on_stack(&call->timer);
 	return call->ret;
 }
 
 int at_run(enum at_context context, int (*function)(void *argument), void *argument)
 {
 	struct at_call call = { .function = function, .argument = argument };
-	DEFINE_SPINLOCK(lock);
 	unsigned long flags;
 	int ret;
 
@@ -74,9 +76,9 @@ int at_run(enum at_context context, int (*function)(void *argument), void *argum
 	case AT_SOFT_INTERRUPT:
 		return at_run_in_timer(&call, HRTIMER_MODE_REL_SOFT);
 	case AT_SPINLOCK:
-		spin_lock_irqsave(&lock, flags);
+		spin_lock_irqsave(&at_lock, flags);
 		ret = function(argument);
-		spin_unlock_irqrestore(&lock, flags);
+		spin_unlock_irqrestore(&at_lock, flags);
 		return ret;
 	case AT_PREEMPT_OFF:
 		preempt_disable();

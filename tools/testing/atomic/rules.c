@@ -89,16 +89,22 @@ static int at_test_order(struct at_ops *ops)
 /* At its turn it is refused: by the start if nothing is before it, else in the callback. */
 static int at_test_illegal(struct at_ops *ops)
 {
+	int refused, count;
+
 	at_again(ops);
 	ops->attr.qp_state = IB_QPS_RTR;
 	AT_CHECK(ohca_async_modify_qp(&ops->ops[0], ops->qp, &ops->attr, IB_QP_STATE) == -EINVAL);
 	AT_CHECK(!at_modify(ops, 1, IB_QPS_ERR));
-	AT_CHECK(!at_modify(ops, 2, IB_QPS_SQD));
+	/* The device may have been faster: then there is nothing before it any more. */
+	refused = at_modify(ops, 2, IB_QPS_SQD);
+	AT_CHECK(!refused || refused == -EINVAL);
 	AT_CHECK(!at_modify(ops, 3, IB_QPS_RESET));
-	AT_CHECK(!at_wait(ops, 3));
-	AT_CHECK(!ops->ops[1].result && ops->ops[2].result == -EINVAL && !ops->ops[3].result);
+	count = refused ? 2 : 3;
+	AT_CHECK(!at_wait(ops, count));
+	AT_CHECK(!ops->ops[1].result && !ops->ops[3].result);
+	AT_CHECK(refused || ops->ops[2].result == -EINVAL);
 	msleep(20);
-	AT_CHECK(atomic_read(&ops->ended) == 3);
+	AT_CHECK(atomic_read(&ops->ended) == count);
 	return 0;
 }
 

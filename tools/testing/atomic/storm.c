@@ -6,6 +6,7 @@
  * submits and polls.  Every callback is counted: one for each operation.
  */
 
+#include <linux/cpu.h>
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/percpu.h>
@@ -60,6 +61,8 @@ struct at_storm {
 	atomic64_t started;
 	atomic64_t ended;
 	atomic_t active;	/* slots that go on */
+	atomic_t cpus;		/* that have begun */
+	u32 cpu_count;
 	atomic_t double_callbacks;
 	atomic_t failures;
 	int first_failure;
@@ -262,9 +265,10 @@ static void at_storm_start_here(void *argument)
 	struct at_ticker *ticker = this_cpu_ptr(storm->tickers);
 	u32 i;
 
-	for (i = smp_processor_id(); i < AT_SLOTS; i += nr_cpu_ids)
+	for (i = atomic_inc_return(&storm->cpus) - 1; i < AT_SLOTS; i += storm->cpu_count)
 		at_slot_go(&storm->slots[i]);
-	hrtimer_start(&ticker->timer, ns_to_ktime(AT_TICK_US * NSEC_PER_USEC), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&ticker->timer, ns_to_ktime(AT_TICK_US * NSEC_PER_USEC),
+		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static int at_storm_alloc(struct at_storm *storm)
@@ -317,7 +321,10 @@ struct at_storm *at_storm_start(struct ib_device *device, u64 commands)
 		return ERR_PTR(ret);
 	}
 	atomic_set(&storm->active, AT_SLOTS);
-	on_each_cpu(at_storm_start_here, storm, 0);
+	cpus_read_lock();
+	storm->cpu_count = num_online_cpus();
+	on_each_cpu(at_storm_start_here, storm, 1);
+	cpus_read_unlock();
 	return storm;
 }
 
