@@ -19,6 +19,13 @@ static int ohca_end_entry(struct sk_buff *msg, struct nlattr *table, bool full)
 	return 0;
 }
 
+static int ohca_put_ring(struct sk_buff *msg, const char *depth, const char *stride,
+			 const struct ohca_ring *ring)
+{
+	return rdma_nl_put_driver_u32(msg, depth, ring->depth) ?:
+	       rdma_nl_put_driver_u32(msg, stride, ring->depth ? 1U << ring->log_stride : 0);
+}
+
 int ohca_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 {
 	struct ohca_qp *qp = to_ohca_qp(ibqp);
@@ -27,10 +34,8 @@ int ohca_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ibqp)
 
 	if (!table)
 		return -EMSGSIZE;
-	full = rdma_nl_put_driver_u32(msg, "sq_depth", qp->sq.depth) ||
-	       rdma_nl_put_driver_u32(msg, "sq_stride", qp->sq.depth ? 1U << qp->sq.log_stride : 0) ||
-	       rdma_nl_put_driver_u32(msg, "rq_depth", qp->rq.depth) ||
-	       rdma_nl_put_driver_u32(msg, "rq_stride", qp->rq.depth ? 1U << qp->rq.log_stride : 0) ||
+	full = ohca_put_ring(msg, "sq_depth", "sq_stride", &qp->sq) ||
+	       ohca_put_ring(msg, "rq_depth", "rq_stride", &qp->rq) ||
 	       rdma_nl_put_driver_u32_hex(msg, "create_flags", qp->create_flags) ||
 	       rdma_nl_put_driver_u32(msg, "uar", qp->uar_index) ||
 	       rdma_nl_put_driver_u32(msg, "uar_slot", qp->uar_slot);
