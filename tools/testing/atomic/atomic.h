@@ -46,6 +46,8 @@ struct at_setup {
 
 int at_open(struct at_setup *setup, struct ib_device *device, u32 qps);
 void at_close(struct at_setup *setup);
+/* Of all queue pairs of the tests and of the benchmark. */
+struct ib_qp_init_attr at_qp_init_attr(const struct at_setup *setup);
 void at_connect_attr(struct at_setup *setup, u32 peer, struct ib_qp_attr *attr);
 
 #define AT_INIT_MASK	(IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX | IB_QP_ACCESS_FLAGS)

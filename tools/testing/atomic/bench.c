@@ -16,18 +16,7 @@
 /* One after the other, as every ULP does. */
 static int at_bench_one(struct at_setup *setup)
 {
-	struct ib_qp_init_attr init_attr = {
-		.send_cq = setup->cq,
-		.recv_cq = setup->cq,
-		.cap = {
-			.max_send_wr = AT_DEPTH,
-			.max_recv_wr = AT_DEPTH,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-		},
-		.sq_sig_type = IB_SIGNAL_ALL_WR,
-		.qp_type = IB_QPT_RC,
-	};
+	struct ib_qp_init_attr init_attr = at_qp_init_attr(setup);
 	struct ib_qp *qp = ib_create_qp(setup->pd, &init_attr);
 	struct ib_qp_attr attr;
 	int ret;

@@ -10,9 +10,9 @@
 #define AT_GID_INDEX	0
 #define AT_OTHERS	4	/* members of the other pools */
 
-static int at_open_qps(struct at_setup *setup, u32 count)
+struct ib_qp_init_attr at_qp_init_attr(const struct at_setup *setup)
 {
-	struct ib_qp_init_attr attr = {
+	return (struct ib_qp_init_attr) {
 		.send_cq = setup->cq,
 		.recv_cq = setup->cq,
 		.cap = {
@@ -24,6 +24,11 @@ static int at_open_qps(struct at_setup *setup, u32 count)
 		.sq_sig_type = IB_SIGNAL_ALL_WR,
 		.qp_type = IB_QPT_RC,
 	};
+}
+
+static int at_open_qps(struct at_setup *setup, u32 count)
+{
+	struct ib_qp_init_attr attr = at_qp_init_attr(setup);
 
 	setup->qps = ohca_qp_pool_create(setup->async, setup->pd, &attr, count);
 	if (IS_ERR(setup->qps))

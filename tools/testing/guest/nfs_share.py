@@ -4,19 +4,11 @@ import os
 import signal
 import subprocess
 
-from report import Failure, run, wait_for
+from report import run, wait_for, write
 
 EXPORT = "/srv/share"
 _CONTROL = "/proc/fs/nfsd"
 _PORT = 20049
-
-
-def _write(path, text):
-    try:
-        with open(path, "w") as f:
-            f.write(text)
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror}") from error
 
 
 class Server:
@@ -35,7 +27,7 @@ class Server:
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         run("rpc.nfsd", "-N", "3", f"--rdma={_PORT}", "4")
         # no client is left of an earlier life that could claim what it had
-        _write(f"{_CONTROL}/v4_end_grace", "Y")
+        write(f"{_CONTROL}/v4_end_grace", "Y")
 
     def stop(self):
         run("rpc.nfsd", "0")

@@ -4,7 +4,7 @@ import glob
 import os
 import re
 
-from report import Failure, run, wait_for
+from report import run, wait_for, write
 
 _CONFIG = "/sys/kernel/config/nvmet"
 _SUBSYSTEM = f"{_CONFIG}/subsystems/ram"
@@ -12,14 +12,6 @@ _NAMESPACE = f"{_SUBSYSTEM}/namespaces/1"
 _PORT = f"{_CONFIG}/ports/1"
 _LINK = f"{_PORT}/subsystems/ram"
 _INLINE_BYTES = 16384
-
-
-def _write(path, text):
-    try:
-        with open(path, "w") as f:
-            f.write(text)
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror}") from error
 
 
 def prepare(size_kib=65536):
@@ -44,14 +36,14 @@ class Target:
         run("modprobe", self._module, *([] if address == LOOP else [f"use_srq={use_srq}"]))
         for path in (_NAMESPACE, _PORT):
             os.makedirs(path)
-        _write(f"{_SUBSYSTEM}/attr_allow_any_host", "1")
-        _write(f"{_NAMESPACE}/device_path", "/dev/ram0")
-        _write(f"{_NAMESPACE}/enable", "1")
-        _write(f"{_PORT}/addr_trtype", "loop" if address == LOOP else "rdma")
+        write(f"{_SUBSYSTEM}/attr_allow_any_host", "1")
+        write(f"{_NAMESPACE}/device_path", "/dev/ram0")
+        write(f"{_NAMESPACE}/enable", "1")
+        write(f"{_PORT}/addr_trtype", "loop" if address == LOOP else "rdma")
         if address != LOOP:
             for name, value in (("addr_adrfam", "ipv4"), ("addr_traddr", address), ("addr_trsvcid", "4420"),
                                 ("param_inline_data_size", str(_INLINE_BYTES))):
-                _write(f"{_PORT}/{name}", value)
+                write(f"{_PORT}/{name}", value)
         self.show()
 
     @staticmethod
@@ -66,7 +58,7 @@ class Target:
     def withdraw(self):
         self.hide()
         os.rmdir(_PORT)
-        _write(f"{_NAMESPACE}/enable", "0")
+        write(f"{_NAMESPACE}/enable", "0")
         os.rmdir(_NAMESPACE)
         os.rmdir(_SUBSYSTEM)
         run("rmmod", self._module)
@@ -120,4 +112,4 @@ def disconnect():
 
 def reset():
     """The host takes its queues down and connects anew."""
-    _write(f"{controller()}/reset_controller", "1")
+    write(f"{controller()}/reset_controller", "1")

@@ -70,3 +70,12 @@ def wait_for(what, condition, deadline=20.0, interval=0.05):
         if time.monotonic() > end:
             raise Failure(f"waited {deadline:g} s for {what}")
         time.sleep(interval)
+
+
+def write(path, text):
+    """Sets one of the kernel's files."""
+    try:
+        with open(path, "w") as f:
+            f.write(text)
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
