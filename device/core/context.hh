@@ -264,7 +264,7 @@ struct ResponderContext {
 	uint8_t resource_count;   // in use
 	uint8_t resource_pending; // number of resources with pending set
 	uint8_t message_lost;     // UC: the rest of the message is dropped
-	uint8_t reserved;
+	uint8_t wqe_seen;         // UC, UD: a message has found a receive WQE since RESET
 	BlockOffset resources;    // ResponderResource[kResponderResourceCount], at first use
 	uint64_t starved_since_ns; // UC, UD: a message has found no receive WQE since, 0 = it is not so
 };

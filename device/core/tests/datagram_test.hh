@@ -106,6 +106,18 @@ protected:
 		EXPECT_EQ(int{cqe->status}, int{status});
 		EXPECT_EQ(cqe->vendor_error, vendor_error);
 	}
+	// The first message of function 0's `sender`. From then on the one on function 1 is a receiver
+	// that senders wait for (OHCA-LINK-D2).
+	void begin_to_receive(DatagramQp &sender, DatagramQp &receiver)
+	{
+		receiver.post_receive(99, OHCA_GRH_SIZE);
+		post(sender, address(sender, receiver), 0);
+		net.run();
+		expect_sent(0, 0);
+		std::optional<ohca_cqe> cqe = poll(1);
+		ASSERT_TRUE(cqe);
+		EXPECT_EQ(cqe->wqe_index, 99u);
+	}
 	uint8_t state(const DatagramQp &it) { return it.qp.host->function().context().qp(it.qp.qpn)->state; }
 
 	Loopback net;

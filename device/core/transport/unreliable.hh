@@ -14,7 +14,8 @@
 //  - RoCE wants a network that loses nothing: priority flow control (IEEE 802.1Qbb) pauses a sender
 //    that is too fast for its receiver. Where the network is this process, a message that finds no
 //    receive WQE pauses its sender likewise, and, as with the watchdogs of switches, a receiver
-//    that stays without one for too long loses its messages until it posts one.
+//    that stays without one for too long loses its messages until it posts one. Who has never
+//    posted one is not slow, but does not want to receive.
 #pragma once
 
 #include <cstdint>

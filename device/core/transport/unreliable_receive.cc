@@ -16,7 +16,8 @@ Admission admit_without_wqe(const Function &function, ResponderContext &responde
 
 	if (responder.starved_since_ns == 0)
 		responder.starved_since_ns = now;
-	const bool patient = segment.may_pause && now - responder.starved_since_ns < kPauseMaxNs;
+	const bool patient = segment.may_pause && responder.wqe_seen != 0 &&
+			     now - responder.starved_since_ns < kPauseMaxNs;
 	return patient ? Admission::kPaused : Admission::kLost;
 }
 
@@ -37,6 +38,7 @@ Admission admit(Function &function, QpContext &qp, const Segment &segment, Recei
 		break;
 	}
 	qp.responder.starved_since_ns = 0;
+	qp.responder.wqe_seen = 1;
 	if (wqe.status == OHCA_CQE_STATUS_SUCCESS)
 		return Admission::kAccepted;
 	fail_receive(function, qp, wqe.status, wqe.vendor_error);

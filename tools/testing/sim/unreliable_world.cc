@@ -212,6 +212,9 @@ void UnreliableWorld::judge()
 
 Outcome UnreliableWorld::run()
 {
+	// Who receives from the beginning is waited for later (OHCA-LINK-D2).
+	for (auto &flow : flows_)
+		flow->post_receives(1);
 	run_phase(options_.operations, false);
 	// In health, and with receives enough, everything arrives, whatever has happened before.
 	network_.set_faulty(false);
