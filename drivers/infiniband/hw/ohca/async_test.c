@@ -6,75 +6,15 @@
 
 #include <linux/delay.h>
 
-#include "fake_verbs.h"
+#include "fake_async.h"
 
 #define OHCA_TEST_OPS		600	/* more than there are slots */
-
-struct ohca_test_async {
-	struct ohca_test_verbs *verbs;
-	struct ohca_fake_device *fake;
-	struct ohca_async *handle;
-	u32 ended;			/* operations, and batches */
-	u32 soft;			/* of these, not in hard interrupt */
-};
-
-struct ohca_test_op {
-	struct ohca_op op;
-	struct ohca_test_async *async;
-	u32 done;
-	u32 number;			/* as which it has ended, from 1 */
-};
-
-static void ohca_test_op_done(struct ohca_op *op)
-{
-	struct ohca_test_op *to = op->context;
-
-	to->done++;
-	to->number = ++to->async->ended;
-	to->async->soft += !in_hardirq();
-}
 
 static void ohca_test_batch_done(struct ohca_op_batch *batch)
 {
 	struct ohca_test_async *async = batch->context;
 
 	async->ended++;
-}
-
-static void ohca_test_async_close(void *data)
-{
-	struct ohca_test_async *async = data;
-
-	async->fake->held = false;
-	ohca_fake_answer_all(async->fake);
-	ohca_async_close(async->handle);
-}
-
-static struct ohca_test_async *ohca_test_async_create(struct kunit *test)
-{
-	struct ohca_test_async *async = kunit_kzalloc(test, sizeof(*async), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, async);
-	async->verbs = ohca_test_verbs_create(test);
-	async->fake = async->verbs->fake;
-	async->handle = ohca_async_open(&async->fake->dev->ibdev);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, async->handle);
-	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ohca_test_async_close, async), 0);
-	return async;
-}
-
-static struct ohca_test_op *ohca_test_ops(struct kunit *test, struct ohca_test_async *async,
-					  u32 count)
-{
-	struct ohca_test_op *ops = kunit_kcalloc(test, count, sizeof(*ops), GFP_KERNEL);
-	u32 i;
-
-	KUNIT_ASSERT_NOT_NULL(test, ops);
-	for (i = 0; i < count; i++) {
-		ops[i].async = async;
-		ohca_op_init(&ops[i].op, async->handle, ohca_test_op_done, &ops[i]);
-	}
-	return ops;
 }
 
 static int ohca_test_to_error(struct ohca_test_op *to, struct ib_qp *qp)

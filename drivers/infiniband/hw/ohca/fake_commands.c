@@ -229,8 +229,6 @@ static u8 ohca_fake_execute(struct ohca_fake_device *fake, u16 opcode, const voi
 	case OHCA_CMD_MODIFY_CQ:
 	case OHCA_CMD_RESIZE_CQ:
 	case OHCA_CMD_RESIZE_SRQ:
-	case OHCA_CMD_CONNECT_QP:
-	case OHCA_CMD_DISCONNECT_QP:
 	case OHCA_CMD_RESET_SRQ:
 	case OHCA_CMD_INVALIDATE_MKEY:
 		return OHCA_CMD_STATUS_OK;
@@ -242,7 +240,11 @@ static u8 ohca_fake_execute(struct ohca_fake_device *fake, u16 opcode, const voi
 	case OHCA_CMD_SET_GID:
 		return ohca_fake_set_gid(fake, in);
 	case OHCA_CMD_MODIFY_QP:
+	case OHCA_CMD_CONNECT_QP:
 		return ohca_fake_modify_qp(fake, in);
+	case OHCA_CMD_DISCONNECT_QP:
+		fake->qp.state = OHCA_QP_STATE_ERR;
+		return OHCA_CMD_STATUS_OK;
 	case OHCA_CMD_QUERY_QP:
 		return ohca_fake_query_qp(fake, out);
 	}
@@ -265,6 +267,7 @@ static void ohca_fake_complete_locked(struct ohca_fake_device *fake, u16 slot, u
 	c->slot = cpu_to_le16(slot);
 	c->generation = cpu_to_le32(generation);
 	c->status = status;
+	c->detail = cpu_to_le32(fake->detail);
 	/* The phase, after all else. */
 	dma_wmb();
 	WRITE_ONCE(c->owner, !(index / depth & 1));

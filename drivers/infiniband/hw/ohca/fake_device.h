@@ -52,6 +52,7 @@ struct ohca_fake_device {
 	u32 registers[OHCA_CONTROL_BAR_SIZE / sizeof(u32)];
 	bool held;			/* do not answer by itself */
 	bool mute;			/* raise no interrupt */
+	u32 detail;			/* of completions */
 	bool boasting;			/* QUERY_DEVICE: all limits are as high as can be told */
 	u32 interrupts_raised;
 	u32 resets;
