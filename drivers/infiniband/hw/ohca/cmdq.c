@@ -67,6 +67,12 @@ static unsigned long ohca_cmdq_timeout(void)
 	return msecs_to_jiffies(max(READ_ONCE(command_timeout_ms), 10U));
 }
 
+/* After this much ohca_cmdq_expire() has given up any command that is under way now. */
+static unsigned long ohca_cmdq_patience(void)
+{
+	return ohca_cmdq_timeout() + OHCA_CMDQ_EXPIRE_SLACK + 1;
+}
+
 static int ohca_status_to_errno(u8 status)
 {
 	static const int errnos[] = {
@@ -155,8 +161,23 @@ static void ohca_finish_locked(struct ohca_cmd *cmd, int result, struct list_hea
 	list_add_tail(&cmd->node, done);
 }
 
-/* Into the ring; the caller rings the doorbell. */
-static void ohca_enter_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, u16 index)
+/*
+ * The doorbell may be a register, and writing it waits until the device's
+ * process takes notice: nobody shall spin on the lock meanwhile.
+ */
+static void ohca_cmdq_unlock(struct ohca_dev *dev, unsigned long flags)
+{
+	struct ohca_cmdq *q = &dev->cmdq;
+	bool ring = q->entered;
+
+	q->entered = false;
+	spin_unlock_irqrestore(&q->lock, flags);
+	if (ring)
+		ohca_ring_doorbell(dev, OHCA_UAR_CMDQ_SLOT);
+}
+
+/* Into the ring; ohca_cmdq_unlock() rings the doorbell. */
+static void ohca_issue_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, u16 index)
 {
 	struct ohca_cmdq *q = &dev->cmdq;
 	struct ohca_cmdq_slot *slot = &q->slots[index];
@@ -186,12 +207,7 @@ static void ohca_enter_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, u16 in
 	/* The device must find entry and mailbox once it sees the index. */
 	dma_wmb();
 	WRITE_ONCE(q->record->producer, cpu_to_le32(++q->producer));
-}
-
-static void ohca_issue_locked(struct ohca_dev *dev, struct ohca_cmd *cmd, u16 index)
-{
-	ohca_enter_locked(dev, cmd, index);
-	ohca_ring_doorbell(dev, OHCA_UAR_CMDQ_SLOT);
+	q->entered = true;
 }
 
 /* A slot has become free: the longest waiter gets it. */
@@ -244,7 +260,7 @@ int ohca_cmdq_submit(struct ohca_dev *dev, struct ohca_cmd *cmd)
 		ret = -EBUSY;
 	else
 		ohca_wait_for_slot_locked(q, cmd);
-	spin_unlock_irqrestore(&q->lock, flags);
+	ohca_cmdq_unlock(dev, flags);
 	return ret;
 }
 
@@ -257,7 +273,6 @@ void ohca_cmdq_submit_list(struct ohca_dev *dev, struct list_head *cmds)
 	struct ohca_cmdq *q = &dev->cmdq;
 	struct ohca_cmd *cmd, *next;
 	unsigned long flags;
-	bool ring = false;
 	LIST_HEAD(done);
 
 	spin_lock_irqsave(&q->lock, flags);
@@ -265,18 +280,14 @@ void ohca_cmdq_submit_list(struct ohca_dev *dev, struct list_head *cmds)
 		list_del(&cmd->node);
 		cmd->detail = OHCA_CMD_DETAIL_NONE;
 		cmd->deadline = jiffies + ohca_cmdq_timeout();
-		if (q->stopped || ohca_failed(dev)) {
+		if (q->stopped || ohca_failed(dev))
 			ohca_finish_locked(cmd, -EIO, &done);
-		} else if (q->free_count) {
-			ohca_enter_locked(dev, cmd, q->free_slots[--q->free_count]);
-			ring = true;
-		} else {
+		else if (q->free_count)
+			ohca_issue_locked(dev, cmd, q->free_slots[--q->free_count]);
+		else
 			ohca_wait_for_slot_locked(q, cmd);
-		}
 	}
-	if (ring)
-		ohca_ring_doorbell(dev, OHCA_UAR_CMDQ_SLOT);
-	spin_unlock_irqrestore(&q->lock, flags);
+	ohca_cmdq_unlock(dev, flags);
 	ohca_call_back(dev, &done);
 }
 
@@ -368,6 +379,7 @@ static u32 ohca_reap_locked(struct ohca_dev *dev, struct list_head *done)
 {
 	struct ohca_cmdq *q = &dev->cmdq;
 	struct ohca_cmd_completion c;
+	unsigned int times;
 	u32 count;
 
 	lockdep_assert_held(&q->lock);
@@ -380,9 +392,7 @@ static u32 ohca_reap_locked(struct ohca_dev *dev, struct list_head *done)
 		ohca_copy_entry(&c, &q->cq[q->consumer & (q->depth - 1)], sizeof(c));
 		/* Before the slot may be used again. */
 		WRITE_ONCE(q->record->completion_consumer, cpu_to_le32(++q->consumer));
-		if (ohca_fault(dev, OHCA_FAULT_ANSWER_CORRUPT))
-			c.generation = ~c.generation;
-		if (!ohca_fault(dev, OHCA_FAULT_ANSWER_LOST))
+		for (times = ohca_fault_answer(dev, &c, ohca_cmdq_patience()); times; times--)
 			ohca_complete_locked(dev, &c, done);
 	}
 	return count;
@@ -415,7 +425,7 @@ bool ohca_cmdq_reap(struct ohca_dev *dev)
 		if (!ohca_completion_ready(q))
 			break;
 	}
-	spin_unlock_irqrestore(&q->lock, flags);
+	ohca_cmdq_unlock(dev, flags);
 	ohca_run_callbacks(&done);
 	return count;
 }
@@ -480,7 +490,7 @@ bool ohca_cmdq_give_up(struct ohca_dev *dev, struct ohca_cmd *cmd)
 	spin_lock_irqsave(&q->lock, flags);
 	if (cmd->state == OHCA_CMD_WAITING || cmd->state == OHCA_CMD_ISSUED)
 		ohca_abandon_locked(dev, cmd, -ETIMEDOUT, &done);
-	spin_unlock_irqrestore(&q->lock, flags);
+	ohca_cmdq_unlock(dev, flags);
 	if (list_empty(&done))
 		return false;
 	ohca_timed_out(dev, cmd->opcode);
@@ -557,8 +567,10 @@ int ohca_cmdq_exec_polled(struct ohca_dev *dev, struct ohca_cmd *cmd, u32 timeou
 void ohca_cmdq_expire(struct ohca_dev *dev)
 {
 	struct ohca_cmdq *q = &dev->cmdq;
+	struct ohca_cmd_completion late;
 	struct ohca_cmd *cmd, *next;
 	unsigned long flags, now;
+	LIST_HEAD(expired);
 	LIST_HEAD(done);
 	u32 i;
 
@@ -568,15 +580,18 @@ void ohca_cmdq_expire(struct ohca_dev *dev)
 	for (i = 0; i < q->depth; i++) {
 		cmd = q->slots[i].cmd;
 		if (cmd && time_after(now, cmd->deadline))
-			ohca_abandon_locked(dev, cmd, -ETIMEDOUT, &done);
+			ohca_abandon_locked(dev, cmd, -ETIMEDOUT, &expired);
 	}
 	list_for_each_entry_safe(cmd, next, &q->waiters, node)
 		if (time_after(now, cmd->deadline))
-			ohca_abandon_locked(dev, cmd, -ETIMEDOUT, &done);
-	spin_unlock_irqrestore(&q->lock, flags);
+			ohca_abandon_locked(dev, cmd, -ETIMEDOUT, &expired);
+	while (ohca_fault_late(dev, &late))
+		ohca_complete_locked(dev, &late, &done);
+	ohca_cmdq_unlock(dev, flags);
 
-	list_for_each_entry(cmd, &done, node)
+	list_for_each_entry(cmd, &expired, node)
 		ohca_timed_out(dev, cmd->opcode);
+	list_splice(&expired, &done);
 	ohca_call_back(dev, &done);
 }
 
@@ -596,7 +611,7 @@ void ohca_cmdq_stop(struct ohca_dev *dev)
 			ohca_abandon_locked(dev, q->slots[i].cmd, -EIO, &done);
 	list_for_each_entry_safe(cmd, next, &q->waiters, node)
 		ohca_abandon_locked(dev, cmd, -EIO, &done);
-	spin_unlock_irqrestore(&q->lock, flags);
+	ohca_cmdq_unlock(dev, flags);
 	ohca_call_back(dev, &done);
 }
 

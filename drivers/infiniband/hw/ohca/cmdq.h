@@ -38,6 +38,7 @@ struct ohca_cmdq {
 	struct list_head waiters;	/* for a slot, in order */
 	u32 quarantined;		/* slots whose command timed out */
 	unsigned long last_answer;	/* jiffies: or the first command since none was under way */
+	bool entered;			/* something, since the doorbell was rung */
 	bool stopped;			/* -EIO for everybody */
 };
 

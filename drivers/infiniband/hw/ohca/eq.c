@@ -148,8 +148,9 @@ static void ohca_eq_handle(struct ohca_eq *eq, const struct ohca_eqe *eqe)
 
 static struct ohca_eqe *ohca_eq_next(const struct ohca_eq *eq)
 {
-	struct ohca_eqe *eqe = &eq->ring[eq->consumer & ((1 << eq->log_depth) - 1)];
-	u8 phase = !(eq->consumer >> eq->log_depth & 1);
+	u32 consumer = READ_ONCE(eq->consumer);
+	struct ohca_eqe *eqe = &eq->ring[consumer & ((1 << eq->log_depth) - 1)];
+	u8 phase = !(consumer >> eq->log_depth & 1);
 
 	return (READ_ONCE(eqe->owner) & OHCA_EQE_PHASE) == phase ? eqe : NULL;
 }
@@ -164,13 +165,13 @@ static void ohca_eq_reap(struct ohca_eq *eq)
 		/* owner is written last: read nothing of the entry before it. */
 		dma_rmb();
 		ohca_copy_entry(&eqe, next, sizeof(eqe));
-		eq->consumer++;
+		WRITE_ONCE(eq->consumer, eq->consumer + 1);
 		ohca_eq_handle(eq, &eqe);
 	}
 	WRITE_ONCE(eq->record->consumer, cpu_to_le32(eq->consumer));
 }
 
-/* Only ever called by the one interrupt handler of the EQ's vector. */
+/* By the one interrupt handler of the EQ's vector, or while it is kept from running. */
 static void ohca_eq_drain(struct ohca_eq *eq)
 {
 	int round;
@@ -217,8 +218,72 @@ static irqreturn_t ohca_command_interrupt(int irq, void *data)
 
 static irqreturn_t ohca_completion_interrupt(int irq, void *data)
 {
-	ohca_eq_drain(data);
+	struct ohca_eq *eq = data;
+
+	if (!ohca_fault(eq->dev, OHCA_FAULT_COMPLETION_INTERRUPT_LOST))
+		ohca_eq_drain(eq);
 	return IRQ_HANDLED;
+}
+
+/*
+ * The device disarms an EQ before it raises the vector.  If that interrupt is
+ * lost there will not be another one, whatever is written after it.
+ */
+static void ohca_eq_rescue(struct ohca_eq *eq)
+{
+	struct ohca_dev *dev = eq->dev;
+	int irq = dev->bus.irq(dev, eq->vector);
+	unsigned long flags;
+	bool lost;
+
+	disable_irq(irq);
+	lost = ohca_eq_next(eq);
+	if (lost) {
+		/* As handlers of events expect it. */
+		local_irq_save(flags);
+		ohca_eq_drain(eq);
+		local_irq_restore(flags);
+	}
+	enable_irq(irq);
+	if (!lost)
+		return;
+	atomic64_inc(&dev->lost_interrupts);
+	dev_warn_ratelimited(ohca_device(dev), "events, but no interrupt of vector %u\n",
+			     eq->vector);
+}
+
+/* An entry that was there the last time already, and still nobody has come for it. */
+static void ohca_eq_check(struct ohca_eq *eq)
+{
+	u32 consumer = READ_ONCE(eq->consumer);
+	bool unread = ohca_eq_next(eq);
+
+	if (unread && eq->unread && consumer == eq->checked_consumer) {
+		ohca_eq_rescue(eq);
+		unread = false;
+	}
+	eq->unread = unread;
+	eq->checked_consumer = consumer;
+}
+
+void ohca_eqs_check(struct ohca_dev *dev)
+{
+	u32 i;
+
+	mutex_lock(&dev->eqs_lock);
+	if (dev->eqs_checked) {
+		ohca_eq_check(dev->async_eq);
+		for (i = 0; i < dev->comp_eq_count; i++)
+			ohca_eq_check(&dev->comp_eqs[i]);
+	}
+	mutex_unlock(&dev->eqs_lock);
+}
+
+static void ohca_eqs_set_checked(struct ohca_dev *dev, bool checked)
+{
+	mutex_lock(&dev->eqs_lock);
+	dev->eqs_checked = checked;
+	mutex_unlock(&dev->eqs_lock);
 }
 
 static int ohca_eq_request_irq(struct ohca_eq *eq)
@@ -368,6 +433,8 @@ int ohca_eqs_create(struct ohca_dev *dev)
 	ret = ohca_comp_eqs_create(dev);
 	if (ret)
 		ohca_eqs_destroy(dev);
+	else
+		ohca_eqs_set_checked(dev, true);
 	return ret;
 }
 
@@ -376,6 +443,7 @@ void ohca_eqs_destroy(struct ohca_dev *dev)
 {
 	u32 i;
 
+	ohca_eqs_set_checked(dev, false);
 	for (i = 0; i < dev->comp_eq_count; i++) {
 		ohca_eq_free_irq(&dev->comp_eqs[i]);
 		ohca_eq_destroy(&dev->comp_eqs[i]);

@@ -250,6 +250,59 @@ static void ohca_test_endless(struct kunit *test)
 	KUNIT_EXPECT_LE(test, eq->completions, 16 * depth);
 }
 
+/* The device has taken the arm, but no interrupt has come. */
+static void ohca_test_lose(struct ohca_test_eq *eq, unsigned int vector, u8 type)
+{
+	ohca_fake_event(eq->fake, vector, type, OHCA_TEST_CQN);
+	eq->fake->mute = true;
+	ohca_fake_interrupt(eq->fake, vector, false);
+	eq->fake->mute = false;
+	msleep(100);
+}
+
+/* OHCA-EQ-H8 */
+static void ohca_test_lost_interrupt(struct kunit *test)
+{
+	struct ohca_test_eq *eq = ohca_test_eq_create(test);
+	struct ohca_dev *dev = eq->fake->dev;
+	const struct ohca_eq_record *record = eq->fake->eqs[OHCA_TEST_VECTOR].record;
+
+	ohca_test_lose(eq, OHCA_TEST_VECTOR, OHCA_EVENT_COMPLETION);
+	ohca_test_lose(eq, OHCA_CMD_VECTOR, OHCA_EVENT_CQ_ERROR);
+	/* The first look finds them, and leaves them to the interrupt. */
+	ohca_eqs_check(dev);
+	KUNIT_EXPECT_EQ(test, eq->completions + eq->events, 0);
+	ohca_eqs_check(dev);
+	KUNIT_EXPECT_EQ(test, eq->completions, 1);
+	KUNIT_EXPECT_EQ(test, eq->events, 1);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&dev->lost_interrupts), 2);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(record->interrupt_arm), 1);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(record->consumer), 1);
+	/* From here on by interrupts again. */
+	ohca_fake_event(eq->fake, OHCA_TEST_VECTOR, OHCA_EVENT_COMPLETION, OHCA_TEST_CQN);
+	ohca_test_raise(eq, OHCA_TEST_VECTOR);
+	KUNIT_EXPECT_EQ(test, eq->completions, 2);
+	KUNIT_EXPECT_EQ(test, eq->hard, 1);
+}
+
+/* Each look finds an entry, but never the same one: the interrupts do come. */
+static void ohca_test_late_interrupt(struct kunit *test)
+{
+	struct ohca_test_eq *eq = ohca_test_eq_create(test);
+	struct ohca_dev *dev = eq->fake->dev;
+	u32 i;
+
+	for (i = 0; i < 5; i++) {
+		ohca_fake_event(eq->fake, OHCA_TEST_VECTOR, OHCA_EVENT_COMPLETION, OHCA_TEST_CQN);
+		ohca_eqs_check(dev);
+		KUNIT_EXPECT_EQ(test, eq->completions, i);
+		ohca_test_raise(eq, OHCA_TEST_VECTOR);
+		KUNIT_EXPECT_EQ(test, eq->completions, i + 1);
+	}
+	KUNIT_EXPECT_EQ(test, eq->hard, 5);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&dev->lost_interrupts), 0);
+}
+
 static struct kunit_case ohca_eq_cases[] = {
 	KUNIT_CASE(ohca_test_completion_event),
 	KUNIT_CASE(ohca_test_wrap),
@@ -258,6 +311,8 @@ static struct kunit_case ohca_eq_cases[] = {
 	KUNIT_CASE(ohca_test_overrun),
 	KUNIT_CASE(ohca_test_arm_race),
 	KUNIT_CASE(ohca_test_endless),
+	KUNIT_CASE(ohca_test_lost_interrupt),
+	KUNIT_CASE(ohca_test_late_interrupt),
 	{}
 };
 

@@ -8,7 +8,11 @@
 static const char * const ohca_fault_names[OHCA_FAULT_COUNT] = {
 	[OHCA_FAULT_ANSWER_LOST] = "fail_answer_lost",
 	[OHCA_FAULT_ANSWER_CORRUPT] = "fail_answer_corrupt",
+	[OHCA_FAULT_ANSWER_LATE] = "fail_answer_late",
+	[OHCA_FAULT_ANSWER_DUPLICATE] = "fail_answer_duplicate",
 	[OHCA_FAULT_INTERRUPT_LOST] = "fail_interrupt_lost",
+	[OHCA_FAULT_COMPLETION_INTERRUPT_LOST] = "fail_completion_interrupt_lost",
+	[OHCA_FAULT_SILENCE] = "fail_silence",
 	[OHCA_FAULT_DEVICE] = "fail_device",
 };
 
@@ -33,6 +37,9 @@ void ohca_faults_init(struct ohca_dev *dev)
 	faults->dir = debugfs_create_dir(dev_name(ohca_device(dev)), ohca_fault_root);
 	for (i = 0; i < OHCA_FAULT_COUNT; i++)
 		fault_create_debugfs_attr(ohca_fault_names[i], faults->dir, &faults->attrs[i]);
+	/* Where each slot is when nothing is under way: one or the other. */
+	debugfs_create_u32("command_slots_free", 0400, faults->dir, &dev->cmdq.free_count);
+	debugfs_create_u32("command_slots_unanswered", 0400, faults->dir, &dev->cmdq.quarantined);
 }
 
 void ohca_faults_remove(struct ohca_dev *dev)
@@ -50,4 +57,54 @@ bool ohca_fault(struct ohca_dev *dev, enum ohca_fault fault)
 
 	/* A task whose allocations are to fail (fail_nth) has not asked for this. */
 	return READ_ONCE(attr->probability) && should_fail(attr, 1);
+}
+
+static bool ohca_fault_keep(struct ohca_faults *faults, const struct ohca_cmd_completion *c,
+			    unsigned long due)
+{
+	u32 last;
+
+	if (faults->late_count == OHCA_FAULT_LATE_MAX)
+		return false;
+	last = (faults->late_first + faults->late_count++) % OHCA_FAULT_LATE_MAX;
+	faults->late[last].completion = *c;
+	faults->late[last].due = due;
+	return true;
+}
+
+unsigned int ohca_fault_answer(struct ohca_dev *dev, struct ohca_cmd_completion *c,
+			       unsigned long patience)
+{
+	struct ohca_faults *faults = &dev->faults;
+
+	lockdep_assert_held(&dev->cmdq.lock);
+	if (READ_ONCE(faults->silent) || ohca_fault(dev, OHCA_FAULT_ANSWER_LOST))
+		return 0;
+	if (ohca_fault(dev, OHCA_FAULT_ANSWER_LATE) &&
+	    ohca_fault_keep(faults, c, jiffies + patience))
+		return 0;
+	if (ohca_fault(dev, OHCA_FAULT_ANSWER_CORRUPT))
+		c->generation = ~c->generation;
+	return ohca_fault(dev, OHCA_FAULT_ANSWER_DUPLICATE) ? 2 : 1;
+}
+
+bool ohca_fault_late(struct ohca_dev *dev, struct ohca_cmd_completion *c)
+{
+	struct ohca_faults *faults = &dev->faults;
+	u32 first = faults->late_first;
+
+	lockdep_assert_held(&dev->cmdq.lock);
+	if (!faults->late_count || time_before(jiffies, faults->late[first].due))
+		return false;
+	*c = faults->late[first].completion;
+	faults->late_first = (first + 1) % OHCA_FAULT_LATE_MAX;
+	faults->late_count--;
+	return true;
+}
+
+const char *ohca_fault_health(struct ohca_dev *dev)
+{
+	if (ohca_fault(dev, OHCA_FAULT_SILENCE))
+		WRITE_ONCE(dev->faults.silent, true);
+	return ohca_fault(dev, OHCA_FAULT_DEVICE) ? "fault injected" : NULL;
 }

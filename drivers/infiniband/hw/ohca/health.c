@@ -53,8 +53,6 @@ void ohca_check_health(struct ohca_dev *dev)
 {
 	const char *problem = ohca_hw_check(dev);
 
-	if (ohca_fault(dev, OHCA_FAULT_DEVICE))
-		problem = "fault injected";
 	if (problem)
 		ohca_fail(dev, problem);
 }
@@ -151,11 +149,16 @@ void ohca_flush_if_dead(struct ohca_dev *dev)
 static void ohca_health_work(struct work_struct *work)
 {
 	struct ohca_dev *dev = container_of(to_delayed_work(work), struct ohca_dev, health_work);
+	const char *fault;
 
 	if (ohca_failed(dev))
 		return;
+	fault = ohca_fault_health(dev);
+	if (fault)
+		ohca_fail(dev, fault);
 	ohca_check_health(dev);
 	ohca_cmdq_expire(dev);
+	ohca_eqs_check(dev);
 	queue_delayed_work(dev->wq, &dev->health_work, OHCA_HEALTH_INTERVAL);
 }
 

@@ -131,6 +131,7 @@ struct ohca_dev *ohca_alloc(struct device *parent)
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->uars, XA_FLAGS_LOCK_IRQ);
 	atomic_set(&dev->next_consumer_key, 0);
+	mutex_init(&dev->eqs_lock);
 	ohca_op_ends_init(dev);
 	ohca_async_init(&dev->async, dev);
 	ohca_health_init(dev);

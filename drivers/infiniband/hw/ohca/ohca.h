@@ -95,6 +95,9 @@ struct ohca_eq {
 	struct ohca_eqe *ring;
 	char irq_name[40];
 	bool irq_requested;
+	/* What the last ohca_eqs_check() has seen. */
+	bool unread;
+	u32 checked_consumer;
 };
 
 /* The netdev that carries the addresses of the port, found by its MAC. */
@@ -176,6 +179,9 @@ struct ohca_dev {
 	struct ohca_eq *async_eq;
 	struct ohca_eq *comp_eqs;
 	unsigned int comp_eq_count;
+	struct mutex eqs_lock;		/* eqs_checked; held while they are */
+	bool eqs_checked;		/* from after their creation until before their end */
+	atomic64_t lost_interrupts;
 
 	/* By number from the device; entries are refcounted, see ohca_get_cq(). */
 	struct xarray cqs;
@@ -452,6 +458,8 @@ void ohca_dispatch_event(struct ohca_dev *dev, enum ib_event_type type);
 /* eq.c */
 int ohca_eqs_create(struct ohca_dev *dev);
 void ohca_eqs_destroy(struct ohca_dev *dev);
+/* Periodic: handles what no interrupt has told of.  Sleeps. */
+void ohca_eqs_check(struct ohca_dev *dev);
 const struct cpumask *ohca_get_vector_affinity(struct ib_device *ibdev, int vector);
 
 /* device_attr.c */
