@@ -10,7 +10,7 @@
 #define AT_PORT		1
 #define AT_DEPTH	16
 #define AT_WAIT_MS	20000
-#define AT_POLL_US	5000000
+#define AT_POLL_US	5000000	/* one that was answered is over long before */
 #define AT_BUFFER_SIZE	4096
 
 /* Where a function runs. */
@@ -73,12 +73,34 @@ int at_report(int ret, const char *format, ...) __printf(2, 3);
 int at_test_verbs(struct ib_device *device);
 int at_test_rules(struct ib_device *device);
 
-/* Operations without end, from all CPUs and contexts. */
-struct at_storm;
-struct at_storm *at_storm_start(struct ib_device *device, u64 commands);
-int at_storm_stop(struct at_storm *storm);
-bool at_storm_over(struct at_storm *storm);
+/* What has become of the operations of a storm, or of several. */
+struct at_tally {
+	u64 started;
+	u64 ended;
+	u64 double_callbacks;
+	u64 timed_out;		/* -ETIMEDOUT */
+	u64 lost;		/* -EIO and -ENODEV: the device has failed or left */
+	u64 failures;		/* other errors, which nothing explains */
+	int first_failure;
+};
 
-int at_bench(struct ib_device *device, u32 connections);
+/* Operations without end, or so many, from all CPUs and contexts. */
+struct at_storm;
+/* @poll_us: how long those wait that poll */
+struct at_storm *at_storm_prepare(struct ib_device *device, u64 commands, u32 poll_us);
+void at_storm_begin(struct at_storm *storm);
+/* Adds to @tally: 0, or an errno if not each operation has ended once, and as expected. */
+int at_storm_stop(struct at_storm *storm, struct at_tally *tally);
+bool at_storm_over(struct at_storm *storm);
+u64 at_storm_ended(struct at_storm *storm);
+
+/* A storm that goes on when its device has failed and comes back: lives.c */
+extern const struct kernel_param_ops at_lives_control;
+void at_lives_add(struct ib_device *device);
+void at_lives_remove(void);
+int at_lives_end(void);
+
+int at_bench(struct ib_device *device, u32 connections, const char *form);
+int at_cost(struct ib_device *device);
 
 #endif /* ATOMIC_H */

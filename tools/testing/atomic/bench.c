@@ -5,6 +5,7 @@
  */
 
 #include <linux/slab.h>
+#include <linux/tick.h>
 #include <linux/vmalloc.h>
 
 #include <rdma/ib_cache.h>
@@ -36,19 +37,43 @@ static int at_bench_one(struct at_setup *setup)
 	return ib_destroy_qp(qp) ?: ret;
 }
 
-static void at_bench_tell(const char *how, u32 connections, ktime_t begin)
-{
-	u64 us = ktime_us_delta(ktime_get(), begin);
+struct at_bench_clock {
+	ktime_t begin;
+	u64 idle_us;		/* of all processors */
+};
 
-	pr_info("atomic: bench: %s: %u connections, %llu per second\n", how, connections,
-		div64_u64((u64)connections * USEC_PER_SEC, us ?: 1));
+static u64 at_bench_idle_us(void)
+{
+	u64 idle = 0;
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		idle += get_cpu_idle_time_us(cpu, NULL);
+	return idle;
+}
+
+static void at_bench_begin_clock(struct at_bench_clock *clock)
+{
+	clock->begin = ktime_get();
+	clock->idle_us = at_bench_idle_us();
+}
+
+/* Processor time is that of the whole guest: a nanosecond an instruction under -icount shift=0. */
+static void at_bench_tell(const char *how, u32 connections, const struct at_bench_clock *clock)
+{
+	u64 us = ktime_us_delta(ktime_get(), clock->begin);
+	u64 busy_us = us * num_online_cpus() - (at_bench_idle_us() - clock->idle_us);
+
+	pr_info("atomic: bench: %s: %u connections, %llu per second, %llu ns of processors each\n",
+		how, connections, div64_u64((u64)connections * USEC_PER_SEC, us ?: 1),
+		div64_u64(busy_us * NSEC_PER_USEC, connections));
 }
 
 static int at_bench_sync(struct ib_device *device, u32 connections)
 {
 	struct ib_cq_init_attr attr = { .cqe = 4 * AT_DEPTH };
 	struct at_setup setup = { .device = device };
-	ktime_t begin;
+	struct at_bench_clock clock;
 	int ret = 0;
 	u32 i;
 
@@ -65,11 +90,11 @@ static int at_bench_sync(struct ib_device *device, u32 connections)
 		ret = PTR_ERR(setup.cq);
 		goto err_pd;
 	}
-	begin = ktime_get();
+	at_bench_begin_clock(&clock);
 	for (i = 0; !ret && i < connections; i++)
 		ret = at_bench_one(&setup);
 	if (!ret)
-		at_bench_tell("synchronous", connections, begin);
+		at_bench_tell("synchronous", connections, &clock);
 	ib_destroy_cq(setup.cq);
 err_pd:
 	ib_dealloc_pd(setup.pd);
@@ -150,7 +175,7 @@ static void at_bench_begin(struct at_bench_slot *slot)
 static int at_bench_async(struct ib_device *device, u32 connections)
 {
 	struct at_bench *bench = vzalloc(sizeof(*bench));
-	ktime_t begin;
+	struct at_bench_clock clock;
 	int i, ret;
 
 	if (!bench)
@@ -161,7 +186,7 @@ static int at_bench_async(struct ib_device *device, u32 connections)
 	init_completion(&bench->over);
 	atomic_set(&bench->left, connections);
 	atomic_set(&bench->active, AT_PARALLEL);
-	begin = ktime_get();
+	at_bench_begin_clock(&clock);
 	for (i = 0; i < AT_PARALLEL; i++) {
 		bench->slots[i].bench = bench;
 		at_connect_attr(&bench->setup, 2, &bench->slots[i].attr);
@@ -170,20 +195,27 @@ static int at_bench_async(struct ib_device *device, u32 connections)
 	wait_for_completion(&bench->over);
 	ret = bench->error;
 	if (!ret)
-		at_bench_tell("asynchronous", connections, begin);
+		at_bench_tell("asynchronous", connections, &clock);
 	at_close(&bench->setup);
 out:
 	vfree(bench);
 	return ret;
 }
 
-int at_bench(struct ib_device *device, u32 connections)
+/* @form: synchronous or asynchronous; both if it is empty and the device has both */
+int at_bench(struct ib_device *device, u32 connections, const char *form)
 {
+	bool only_sync = !strcmp(form, "synchronous"), only_async = !strcmp(form, "asynchronous");
 	struct ohca_async *async = ohca_async_open(device);
-	int ret = at_bench_sync(device, connections);
+	int ret = 0;
 
-	if (IS_ERR(async))	/* another driver's */
+	if (!IS_ERR(async))
+		ohca_async_close(async);
+	else if (only_async)
+		return PTR_ERR(async);
+	if (!only_async)
+		ret = at_bench_sync(device, connections);
+	if (ret || only_sync || IS_ERR(async))	/* another driver's */
 		return ret;
-	ohca_async_close(async);
-	return ret ?: at_bench_async(device, connections);
+	return at_bench_async(device, connections);
 }

@@ -58,12 +58,16 @@ struct at_storm {
 	spinlock_t lock;	/* held by some of those who submit; guards nothing */
 	bool stopping;
 	u64 target;		/* commands; 0: no end */
+	u32 poll_us;
+	bool begun;
 	atomic64_t started;
 	atomic64_t ended;
 	atomic_t active;	/* slots that go on */
 	atomic_t cpus;		/* that have begun */
 	u32 cpu_count;
 	atomic_t double_callbacks;
+	atomic64_t timed_out;
+	atomic64_t lost;
 	atomic_t failures;
 	int first_failure;
 };
@@ -86,6 +90,17 @@ static void at_note(struct at_storm *storm, int error)
 		return;
 	atomic_inc(&storm->failures);
 	cmpxchg(&storm->first_failure, 0, error);
+}
+
+/* An operation has ended. */
+static void at_note_end(struct at_storm *storm, int result)
+{
+	atomic64_inc(&storm->ended);
+	if (result == -ETIMEDOUT)
+		atomic64_inc(&storm->timed_out);
+	else if (result == -EIO || result == -ENODEV)
+		atomic64_inc(&storm->lost);
+	at_note(storm, result);
 }
 
 static int at_slot_connect(struct at_slot *slot)
@@ -190,8 +205,7 @@ static void at_slot_ended(struct ohca_op *op)
 	if (!READ_ONCE(slot->in_flight) || !in_hardirq())
 		atomic_inc(&storm->double_callbacks);
 	WRITE_ONCE(slot->in_flight, false);
-	atomic64_inc(&storm->ended);
-	at_note(storm, op->result);
+	at_note_end(storm, op->result);
 	if (slot->last || slot->phase == AT_DISCONNECTED) {
 		slot->phase = AT_IDLE;
 		slot->qp = NULL;
@@ -220,8 +234,7 @@ static void at_tick_ended(struct ohca_op *op)
 
 	if (!READ_ONCE(ticker->in_flight))
 		atomic_inc(&ticker->storm->double_callbacks);
-	atomic64_inc(&ticker->storm->ended);
-	at_note(ticker->storm, op->result);
+	at_note_end(ticker->storm, op->result);
 	/* The timer may use it again. */
 	smp_store_release(&ticker->in_flight, false);
 }
@@ -238,11 +251,10 @@ static void at_tick_start(struct at_ticker *ticker, bool polled)
 	if (ret) {
 		atomic64_dec(&storm->started);
 		WRITE_ONCE(ticker->in_flight, false);
+		at_note(storm, ret);
 	} else if (polled) {
-		ret = ohca_op_poll(&ticker->op, AT_POLL_US);
-		atomic64_inc(&storm->ended);
+		at_note_end(storm, ohca_op_poll(&ticker->op, storm->poll_us));
 	}
-	at_note(storm, ret);
 }
 
 static enum hrtimer_restart at_tick(struct hrtimer *timer)
@@ -304,7 +316,7 @@ static void at_storm_free(struct at_storm *storm)
 	kfree(storm);
 }
 
-struct at_storm *at_storm_start(struct ib_device *device, u64 commands)
+struct at_storm *at_storm_prepare(struct ib_device *device, u64 commands, u32 poll_us)
 {
 	struct at_storm *storm = kzalloc(sizeof(*storm), GFP_KERNEL);
 	int ret;
@@ -312,6 +324,7 @@ struct at_storm *at_storm_start(struct ib_device *device, u64 commands)
 	if (!storm)
 		return ERR_PTR(-ENOMEM);
 	storm->target = commands;
+	storm->poll_us = poll_us;
 	spin_lock_init(&storm->lock);
 	ret = at_storm_alloc(storm);
 	if (!ret)
@@ -321,16 +334,26 @@ struct at_storm *at_storm_start(struct ib_device *device, u64 commands)
 		return ERR_PTR(ret);
 	}
 	atomic_set(&storm->active, AT_SLOTS);
+	return storm;
+}
+
+void at_storm_begin(struct at_storm *storm)
+{
+	storm->begun = true;
 	cpus_read_lock();
 	storm->cpu_count = num_online_cpus();
 	on_each_cpu(at_storm_start_here, storm, 1);
 	cpus_read_unlock();
-	return storm;
 }
 
 bool at_storm_over(struct at_storm *storm)
 {
 	return !atomic_read(&storm->active);
+}
+
+u64 at_storm_ended(struct at_storm *storm)
+{
+	return atomic64_read(&storm->ended);
 }
 
 static int at_storm_wait(struct at_storm *storm)
@@ -355,28 +378,49 @@ static int at_storm_wait(struct at_storm *storm)
 	return 0;
 }
 
-/* Sleeps.  All operations end, and what was counted is compared. */
-int at_storm_stop(struct at_storm *storm)
+static void at_storm_tell(struct at_storm *storm, struct at_tally *tally)
 {
-	int i, ret;
+	struct at_tally own = {
+		.started = atomic64_read(&storm->started),
+		.ended = atomic64_read(&storm->ended),
+		.double_callbacks = atomic_read(&storm->double_callbacks),
+		.timed_out = atomic64_read(&storm->timed_out),
+		.lost = atomic64_read(&storm->lost),
+		.failures = atomic_read(&storm->failures),
+		.first_failure = storm->first_failure,
+	};
+
+	pr_info("atomic: storm: %lld operations started, %lld ended, %lld timed out, %lld lost, %lld double, %lld failed (%d)\n",
+		own.started, own.ended, own.timed_out, own.lost, own.double_callbacks,
+		own.failures, own.first_failure);
+	tally->started += own.started;
+	tally->ended += own.ended;
+	tally->double_callbacks += own.double_callbacks;
+	tally->timed_out += own.timed_out;
+	tally->lost += own.lost;
+	tally->failures += own.failures;
+	if (!tally->first_failure)
+		tally->first_failure = own.first_failure;
+}
+
+/* Sleeps.  All operations end, and what was counted is compared. */
+int at_storm_stop(struct at_storm *storm, struct at_tally *tally)
+{
+	int i, ret = 0;
 
 	WRITE_ONCE(storm->stopping, true);
-	ret = at_storm_wait(storm);
+	if (storm->begun)
+		ret = at_storm_wait(storm);
 	if (ret)
 		return ret;	/* what is in flight refers to it: it stays */
 	for (i = 0; i < AT_SLOTS; i++) {
 		hrtimer_cancel(&storm->slots[i].timer);
 		cancel_work_sync(&storm->slots[i].work);
 	}
-	pr_info("atomic: storm: %lld operations started, %lld ended, %d double, %d failed (%d)\n",
-		atomic64_read(&storm->started), atomic64_read(&storm->ended),
-		atomic_read(&storm->double_callbacks), atomic_read(&storm->failures),
-		storm->first_failure);
+	at_storm_tell(storm, tally);
 	if (atomic64_read(&storm->started) != atomic64_read(&storm->ended) ||
 	    atomic_read(&storm->double_callbacks) || atomic_read(&storm->failures))
 		ret = -EBADE;
-	if (storm->target && atomic64_read(&storm->ended) < storm->target)
-		ret = -ENODATA;
 	at_close(&storm->setup);
 	at_storm_free(storm);
 	return ret;
