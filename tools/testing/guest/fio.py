@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 
-from report import check, run
+from report import SLOWNESS, check, run
 
 _DIRECT = ("--direct=1", "--ioengine=libaio", "--fallocate=none")
 _FOR_EVER = 3600  # seconds
@@ -38,7 +38,7 @@ class Load:
 
     def _wait(self, deadline):
         try:
-            self._process.wait(deadline)
+            self._process.wait(deadline * SLOWNESS)
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(deadline)

@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import subprocess
 
 from report import run, wait_for, write
 
@@ -12,6 +13,15 @@ _NAMESPACE = f"{_SUBSYSTEM}/namespaces/1"
 _PORT = f"{_CONFIG}/ports/1"
 _LINK = f"{_PORT}/subsystems/ram"
 _INLINE_BYTES = 16384
+_RAM_DISK = "/dev/ram0"
+_NULL_DISK = "/dev/nullb0"
+
+
+def _make_disk(size_kib):
+    """The debug kernel has no RAM disk; a null block device with memory is one, but a slower one."""
+    if subprocess.run(["modprobe", "brd", "rd_nr=1", f"rd_size={size_kib}"], stdin=subprocess.DEVNULL,
+                      stderr=subprocess.DEVNULL, timeout=30, check=False).returncode != 0:
+        run("modprobe", "null_blk", "nr_devices=1", "memory_backed=1", "gb=1")
 
 
 def prepare(size_kib=65536):
@@ -20,7 +30,7 @@ def prepare(size_kib=65536):
         run("modprobe", "nvmet")
     if not os.path.ismount("/sys/kernel/config"):
         run("mount", "-t", "configfs", "none", "/sys/kernel/config")
-    run("modprobe", "brd", "rd_nr=1", f"rd_size={size_kib}")
+    _make_disk(size_kib)
     run("modprobe", "nvme-rdma")
 
 
@@ -37,7 +47,7 @@ class Target:
         for path in (_NAMESPACE, _PORT):
             os.makedirs(path)
         write(f"{_SUBSYSTEM}/attr_allow_any_host", "1")
-        write(f"{_NAMESPACE}/device_path", "/dev/ram0")
+        write(f"{_NAMESPACE}/device_path", _RAM_DISK if os.path.exists(_RAM_DISK) else _NULL_DISK)
         write(f"{_NAMESPACE}/enable", "1")
         write(f"{_PORT}/addr_trtype", "loop" if address == LOOP else "rdma")
         if address != LOOP:
