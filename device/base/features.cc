@@ -31,6 +31,7 @@ constexpr auto kFeatures = std::to_array<Feature>({
 	{OHCA_FEATURE_SG_GAPS, "sg-gaps", OHCA_FEATURE_FAST_REG},
 	{OHCA_FEATURE_COMPOUND, "compound", 0},
 	{OHCA_FEATURE_RECYCLE, "recycle", 0},
+	{OHCA_FEATURE_INTEGRITY, "integrity", OHCA_FEATURE_FAST_REG},
 });
 
 } // namespace

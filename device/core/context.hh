@@ -147,7 +147,8 @@ struct SrqContext {
 };
 
 // MkeyContext.flags, beside OHCA_MKEY_*. A key with any flag leaves the short way of check_key().
-constexpr uint8_t kMkeyFlagFree = 0x40;   // a FAST_REGION or window that is not valid now
+constexpr uint8_t kMkeyFlagIntegrity = 0x20; // its address space is the wire domain of an IntegrityContext
+constexpr uint8_t kMkeyFlagFree = 0x40;   // not valid now: any type but REGION
 constexpr uint8_t kMkeyFlagWindow = 0x80; // translates through the region it is bound to
 
 // Of a window that is valid.
@@ -157,6 +158,36 @@ struct WindowBinding {
 	uint32_t qpn;             // type 2B: the queue pair that has bound it
 	uint32_t next;            // type 2B: windows of that queue pair (QpContext.window_head), 0 = end
 	uint32_t previous;
+};
+
+// What protects the data of a domain (struct ohca_signature_domain, host order).
+struct SignatureDomain {
+	uint8_t type;             // OHCA_SIGNATURE_*
+	uint8_t guard_type;       // OHCA_GUARD_*
+	uint8_t flags;            // OHCA_SIGNATURE_REF_*, OHCA_SIGNATURE_APP_*
+	uint8_t reserved;
+	uint16_t guard_seed;
+	uint16_t app_tag;
+	uint16_t app_tag_mask;
+	uint16_t reserved_2;
+	uint32_t ref_tag;
+};
+
+// Of an INTEGRITY key that is valid and has a signature in a domain (mem/protected_stream.hh).
+struct IntegrityContext {
+	PageRange protection;     // tuples in memory; page_count 0: each follows its interval, among the data
+	uint64_t status_address;  // struct ohca_integrity_status
+	uint64_t guard_end;       // data bytes up to here, since the start of their interval, are in both guards
+	SignatureDomain memory;
+	SignatureDomain wire;
+	uint32_t key;
+	uint32_t interval;        // bytes
+	uint16_t memory_guard;
+	uint16_t wire_guard;
+	uint8_t tuple[8];         // from the wire, until it is complete
+	uint8_t check_mask;
+	uint8_t failed;           // an error has been reported
+	uint16_t reserved;
 };
 
 struct MkeyContext {
@@ -173,7 +204,8 @@ struct MkeyContext {
 		PageRange pages;       // regions
 		WindowBinding binding; // windows
 	};
-	BlockOffset list;         // FAST_REGION: room for list_entry_max entries; pages may refer to it
+	BlockOffset list;         // FAST_REGION, INTEGRITY: room for list_entry_max entries; pages may refer to it.
+				  // INTEGRITY: and an IntegrityContext behind them
 	uint32_t list_entry_max;
 	uint32_t reserved;
 };

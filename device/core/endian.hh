@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// Contract fields (__le*) <-> host integers.
+// Contract fields (__le*, __be*) <-> host integers.
 #pragma once
 
 #include <bit>
@@ -9,11 +9,10 @@
 
 namespace ohca::core {
 
-// Its own inverse; the two names say which direction is meant.
 template <std::unsigned_integral T>
-constexpr T from_le(T value)
+constexpr T swap_bytes(T value)
 {
-	if constexpr (std::endian::native == std::endian::little || sizeof(T) == 1)
+	if constexpr (sizeof(T) == 1)
 		return value;
 	else if constexpr (sizeof(T) == 2)
 		return __builtin_bswap16(value);
@@ -23,10 +22,29 @@ constexpr T from_le(T value)
 		return __builtin_bswap64(value);
 }
 
+// Its own inverse; the two names say which direction is meant.
+template <std::unsigned_integral T>
+constexpr T from_le(T value)
+{
+	return std::endian::native == std::endian::little ? value : swap_bytes(value);
+}
+
 template <std::unsigned_integral T>
 constexpr T to_le(T value)
 {
 	return from_le(value);
+}
+
+template <std::unsigned_integral T>
+constexpr T from_be(T value)
+{
+	return std::endian::native == std::endian::little ? swap_bytes(value) : value;
+}
+
+template <std::unsigned_integral T>
+constexpr T to_be(T value)
+{
+	return from_be(value);
 }
 
 } // namespace ohca::core

@@ -28,8 +28,8 @@ constexpr std::array<const char *, 7> kQpStates = {"RESET", "INIT", "RTR", "RTS"
 constexpr std::array<const char *, 7> kQpTypes = {"?", "RC", "UC", "UD", "GSI", "XRC_INI", "XRC_TGT"};
 static_assert(kQpTypes.size() == OHCA_QP_TYPE_XRC_TGT + 1);
 
-constexpr std::array<const char *, 4> kKeyTypes = {"REGION", "FAST_REGION", "WINDOW_1", "WINDOW_2B"};
-static_assert(kKeyTypes.size() == OHCA_MKEY_TYPE_WINDOW_2B + 1);
+constexpr std::array<const char *, 5> kKeyTypes = {"REGION", "FAST_REGION", "WINDOW_1", "WINDOW_2B", "INTEGRITY"};
+static_assert(kKeyTypes.size() == OHCA_MKEY_TYPE_INTEGRITY + 1);
 
 constexpr std::array<const char *, OHCA_COUNTER_COUNT> kCounters = {
 	"tx_segments",

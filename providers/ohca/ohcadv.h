@@ -46,6 +46,7 @@ enum ohcadv_capability {
 	OHCADV_CAP_SG_GAPS		= 1 << 17,	/* kernel: regions of blocks of any length */
 	OHCADV_CAP_COMPOUND		= 1 << 18,	/* connect, disconnect and flush by one command */
 	OHCADV_CAP_RECYCLE		= 1 << 19,	/* kernel: SRQs and regions are used anew */
+	OHCADV_CAP_INTEGRITY		= 1 << 20,	/* kernel: T10-DIF signatures */
 };
 
 struct ohcadv_device_attr {

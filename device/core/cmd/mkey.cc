@@ -20,13 +20,23 @@ bool is_window(uint8_t type)
 	return type == OHCA_MKEY_TYPE_WINDOW_1 || type == OHCA_MKEY_TYPE_WINDOW_2B;
 }
 
+// Gets a list by a work request.
+bool has_list(uint8_t type)
+{
+	return type == OHCA_MKEY_TYPE_FAST_REGION || type == OHCA_MKEY_TYPE_INTEGRITY;
+}
+
+constexpr uint64_t kIntegrity = OHCA_FEATURE_INTEGRITY | OHCA_FEATURE_FAST_REG;
+
 CommandResult check_type(Function &function, const struct ohca_cmd_create_mkey_in &in)
 {
-	if (in.type > OHCA_MKEY_TYPE_WINDOW_2B)
+	if (in.type > OHCA_MKEY_TYPE_INTEGRITY)
 		return unsupported(OHCA_CMD_DETAIL_TYPE);
 	if (in.type == OHCA_MKEY_TYPE_FAST_REGION && !function.has_feature(OHCA_FEATURE_FAST_REG))
 		return unsupported(OHCA_CMD_DETAIL_FEATURE);
 	if (is_window(in.type) && !function.has_feature(OHCA_FEATURE_WINDOW))
+		return unsupported(OHCA_CMD_DETAIL_FEATURE);
+	if (in.type == OHCA_MKEY_TYPE_INTEGRITY && !function.has_feature(kIntegrity))
 		return unsupported(OHCA_CMD_DETAIL_FEATURE);
 	return kAccepted;
 }
@@ -38,7 +48,7 @@ CommandResult check_free_key(const struct ohca_cmd_create_mkey_in &in)
 
 	if (in.start || in.length || in.access || in.flags || std::memcmp(&in.pages, &none, sizeof(none)))
 		return bad_parameter(OHCA_CMD_DETAIL_RESERVED);
-	if (in.type != OHCA_MKEY_TYPE_FAST_REGION)
+	if (!has_list(in.type))
 		return in.list_entry_max ? bad_parameter(OHCA_CMD_DETAIL_RESERVED) : kAccepted;
 	uint32_t entries = from_le(in.list_entry_max);
 	return entries && entries <= kListEntriesMax ? kAccepted : bad_parameter(OHCA_CMD_DETAIL_LENGTH);
@@ -112,11 +122,11 @@ CommandResult create_mkey(Function &function, const struct ohca_cmd_create_mkey_
 		return no_resources(OHCA_CMD_DETAIL_KEY);
 	}
 	MkeyContext *mkey = function.context().mkey(index);
-	if (in.type == OHCA_MKEY_TYPE_FAST_REGION && !reserve_list(function, *mkey, from_le(in.list_entry_max))) {
+	mkey->type = in.type;
+	if (has_list(in.type) && !reserve_list(function, *mkey, from_le(in.list_entry_max))) {
 		function.context().free_mkey(index);
 		return no_resources(OHCA_CMD_DETAIL_PAGE_LIST);
 	}
-	mkey->type = in.type;
 	mkey->flags = in.flags;
 	if (in.type != OHCA_MKEY_TYPE_REGION)
 		mkey->flags = is_window(in.type) ? kMkeyFlagFree | kMkeyFlagWindow : kMkeyFlagFree;
@@ -147,7 +157,7 @@ CommandResult destroy_mkey(Function &function, const struct ohca_cmd_handle &in,
 	function.context().pd(mkey->pd)->reference_count--;
 	if (is_window(mkey->type))
 		unbind_window(function.context(), *mkey);
-	else if (mkey->type == OHCA_MKEY_TYPE_FAST_REGION)
+	else if (has_list(mkey->type))
 		free_list(function, *mkey);
 	else
 		free_page_range(function, mkey->pages);

@@ -26,7 +26,7 @@ CommandResult invalidate_mkey(Function &function, const struct ohca_cmd_handle &
 		return in_use(OHCA_CMD_DETAIL_WINDOWS);
 	if (mkey->flags & kMkeyFlagFree)
 		return kAccepted;
-	if (mkey->type != OHCA_MKEY_TYPE_FAST_REGION)
+	if (mkey->flags & kMkeyFlagWindow)
 		unbind_window(context, *mkey);
 	else
 		free_region(*mkey);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "core/mem/fast_registration.hh"
 
-#include <cstring>
 #include <span>
 
 #include "core/endian.hh"
 #include "core/function.hh"
+#include "core/mem/block_list.hh"
 #include "core/mem/key_access.hh"
 
 namespace ohca::core {
@@ -13,10 +13,14 @@ namespace ohca::core {
 namespace {
 
 constexpr uint64_t kEntrySize = sizeof(BusBlock); // the larger kind
-constexpr uint64_t kLengthMax = uint64_t{1} << 63; // bytes, as of a region (QUERY_DEVICE)
 
-static_assert(sizeof(struct ohca_block) == sizeof(BusBlock) && offsetof(struct ohca_block, address) == 0 &&
-	      offsetof(BusBlock, address) == 0);
+// The list, and what an INTEGRITY key has besides.
+uint64_t room_of(const MkeyContext &mkey)
+{
+	return mkey.list_entry_max * kEntrySize +
+	       (mkey.type == OHCA_MKEY_TYPE_INTEGRITY ? sizeof(IntegrityContext) : 0);
+}
+
 
 uint32_t check_request(Function &function, const MkeyContext &mkey, const struct ohca_wqe_register &request)
 {
@@ -39,7 +43,7 @@ uint32_t check_request(Function &function, const MkeyContext &mkey, const struct
 	} else if (first_page_offset >> log_page_size) {
 		return OHCA_VENDOR_ERROR_ALIGNMENT;
 	}
-	if (length > kLengthMax || (length && start + (length - 1) < start))
+	if (length > kRegisteredLengthMax || (length && start + (length - 1) < start))
 		return OHCA_VENDOR_ERROR_KEY_RANGE;
 	return OHCA_VENDOR_ERROR_NONE;
 }
@@ -83,30 +87,16 @@ uint32_t take_pages(Function &function, const MkeyContext &mkey, const struct oh
 uint32_t take_blocks(Function &function, const MkeyContext &mkey, const struct ohca_wqe_register &request,
 		     PageRange &range)
 {
-	const uint32_t count = from_le(request.entry_count);
-	uint64_t end = 0;
+	PageRange blocks{};
+	const uint32_t error = copy_block_list(function, from_le(request.list_address), mkey.list,
+					       from_le(request.entry_count), blocks);
 
-	std::byte *bytes = function.context().block(mkey.list);
-	std::span blocks(reinterpret_cast<BusBlock *>(bytes), count);
-	if (!function.memory().dma().read(from_le(request.list_address), std::as_writable_bytes(blocks)))
-		return OHCA_VENDOR_ERROR_DMA;
-	for (BusBlock &block : blocks) {
-		struct ohca_block given;
-		std::memcpy(&given, &block, sizeof(given));
-		const uint64_t length = from_le(given.length);
-		block.address = from_le(given.address);
-		block.end = end + length;
-		if (length == 0 || block.end < end || block.address + (length - 1) < block.address)
-			return OHCA_VENDOR_ERROR_KEY_RANGE;
-		end = block.end;
-	}
-	if (end < range.length)
+	if (error)
+		return error;
+	if (blocks.length < range.length)
 		return OHCA_VENDOR_ERROR_KEY_RANGE;
-	range.page_count = count;
-	range.addresses = mkey.list;
-	range.contiguous = count <= 1;
-	if (count == 1)
-		range.contiguous_address = blocks[0].address;
+	blocks.length = range.length;
+	range = blocks;
 	return OHCA_VENDOR_ERROR_NONE;
 }
 
@@ -114,15 +104,15 @@ uint32_t take_blocks(Function &function, const MkeyContext &mkey, const struct o
 
 bool reserve_list(Function &function, MkeyContext &mkey, uint32_t entry_max)
 {
-	mkey.list = function.context().allocate_block(entry_max * kEntrySize);
 	mkey.list_entry_max = entry_max;
+	mkey.list = function.context().allocate_block(room_of(mkey));
 	return mkey.list != 0;
 }
 
 void free_list(Function &function, MkeyContext &mkey)
 {
 	if (mkey.list)
-		function.context().free_block(mkey.list, mkey.list_entry_max * kEntrySize);
+		function.context().free_block(mkey.list, room_of(mkey));
 	mkey.list = 0;
 	mkey.pages = {};
 }

@@ -19,7 +19,10 @@ class Function;
 // Longest list of a key, entries. Reading one takes some 100 us, its room 1 MiB.
 constexpr uint32_t kListEntriesMax = 65536;
 
-// Room for `entry_max` entries. False: out of context memory.
+// Longest range of a key that a work request makes valid, bytes; as of a region (QUERY_DEVICE).
+constexpr uint64_t kRegisteredLengthMax = uint64_t{1} << 63;
+
+// Room for `entry_max` entries, and what else a key of that type needs. False: out of context memory.
 bool reserve_list(Function &function, MkeyContext &mkey, uint32_t entry_max);
 void free_list(Function &function, MkeyContext &mkey);
 

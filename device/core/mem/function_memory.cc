@@ -70,7 +70,8 @@ FunctionMemory::BusRange FunctionMemory::bus_range(const MkeyContext &mkey, uint
 		return bus_range(mkey.pages, offset, length);
 	if (mkey.flags & OHCA_MKEY_LINEAR)
 		return {address, length};
-	if (mkey.flags & kMkeyFlagFree)
+	// What an INTEGRITY key names is made on the way (protected_stream.hh), and not in memory.
+	if (mkey.flags & (kMkeyFlagFree | kMkeyFlagIntegrity))
 		return {0, 0};
 	if (offset >= mkey.length)
 		return {0, 0};

@@ -44,7 +44,8 @@ public:
 		return check_key(key, KeyUser{qp.pd, qp.qpn}, address, length, access);
 	}
 
-	// Bus address of a byte of the key's address space, and how many bytes follow contiguously.
+	// Bus address of a byte of the key's address space, and how many bytes follow contiguously;
+	// length 0: none.
 	struct BusRange {
 		uint64_t address;
 		uint64_t length;

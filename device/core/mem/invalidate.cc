@@ -10,7 +10,8 @@ namespace {
 
 bool may_be_invalidated(const MkeyContext &mkey)
 {
-	return mkey.type == OHCA_MKEY_TYPE_FAST_REGION || mkey.type == OHCA_MKEY_TYPE_WINDOW_2B;
+	return mkey.type == OHCA_MKEY_TYPE_FAST_REGION || mkey.type == OHCA_MKEY_TYPE_INTEGRITY ||
+	       mkey.type == OHCA_MKEY_TYPE_WINDOW_2B;
 }
 
 uint32_t check(const QpContext &qp, const MkeyContext &mkey)

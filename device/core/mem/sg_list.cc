@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/mem/function_memory.hh"
+#include "core/mem/protected_stream.hh"
 
 namespace ohca::core {
 
@@ -41,6 +42,8 @@ Piece front(SgCursor &cursor, uint64_t length, bool write)
 	if (!range.memory)
 		return {range.bytes + cursor.offset, 0, length};
 	auto bus = range.memory->bus_range(*range.mkey, range.address + cursor.offset, length);
+	if (!bus.length) [[unlikely]]
+		return {};
 	std::span<std::byte> direct = range.memory->dma().translate(bus.address, bus.length, write);
 	if (!direct.empty())
 		return {direct.data(), bus.address, direct.size()};
@@ -94,6 +97,28 @@ CopyResult copy_in_band(DmaSpace *to_space, const Piece &to, DmaSpace *from_spac
 	return CopyResult::kOk;
 }
 
+enum class Indirect : bool { kDestination, kSource };
+
+bool is_at_protected_key(const SgCursor &cursor)
+{
+	return cursor.index < cursor.count && cursor.ranges[cursor.index].memory &&
+	       cursor.ranges[cursor.index].mkey->flags & kMkeyFlagIntegrity;
+}
+
+// The front of a cursor is not memory: it is at its end, or at a key whose bytes are made on the way.
+CopyResult copy_indirect(SgCursor &destination, SgCursor &source, uint64_t &length, Indirect side)
+{
+	const bool to_key = side == Indirect::kDestination;
+	uint64_t done = 0;
+
+	if (!is_at_protected_key(to_key ? destination : source))
+		return to_key ? CopyResult::kDestinationFault : CopyResult::kSourceFault;
+	const CopyResult result = to_key ? copy_to_protected(destination, source, length, done)
+					 : copy_from_protected(destination, source, length, done);
+	length -= done;
+	return result;
+}
+
 } // namespace
 
 void SgCursor::skip(uint64_t bytes)
@@ -111,13 +136,21 @@ CopyResult copy(SgCursor &destination, SgCursor &source, uint64_t length)
 {
 	while (length) {
 		Piece to = front(destination, length, true);
-		if (!to.length)
-			return CopyResult::kDestinationFault;
+		if (!to.length) [[unlikely]] {
+			const CopyResult result = copy_indirect(destination, source, length, Indirect::kDestination);
+			if (result != CopyResult::kOk)
+				return result;
+			continue;
+		}
 		DmaSpace *to_space = space_of(destination);
 		uint64_t to_generation = to_space ? to_space->generation() : 0;
 		Piece from = front(source, to.length, false);
-		if (!from.length)
-			return CopyResult::kSourceFault;
+		if (!from.length) [[unlikely]] {
+			const CopyResult result = copy_indirect(destination, source, length, Indirect::kSource);
+			if (result != CopyResult::kOk)
+				return result;
+			continue;
+		}
 		if (to_space && to_space->generation() != to_generation)
 			continue; // translating the source changed the map: the other pointer is stale
 		DmaSpace *from_space = space_of(source);

@@ -41,7 +41,8 @@ enum class CopyResult : uint8_t {
 
 // Copies `length` bytes and advances both cursors. One pass, source to
 // destination, through the page lists of both; uses in-band DMA where a range
-// has no shared memory. Never reads or writes outside the ranges.
+// has no shared memory, and mem/protected_stream.hh where a key is one of
+// INTEGRITY. Never reads or writes outside the ranges.
 CopyResult copy(SgCursor &destination, SgCursor &source, uint64_t length);
 
 } // namespace ohca::core

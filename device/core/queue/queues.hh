@@ -42,6 +42,7 @@ struct SendWqe {
 		struct ohca_wqe_flush flush;
 		struct ohca_wqe_bind bind;
 		struct ohca_wqe_register registration = {};
+		struct ohca_wqe_register_integrity integrity;
 	};
 	struct ohca_sge sges[kSendSgeMax]; // little endian, as copied; only sge_count are valid
 	std::byte inline_data[kInlineMax]; // only inline_length are valid

@@ -28,6 +28,7 @@ enum class Body : uint8_t {
 	kFlush,
 	kBind,
 	kRegister,
+	kRegisterIntegrity,
 };
 
 constexpr uint64_t body_size(Body body) // without elements, bytes
@@ -46,6 +47,8 @@ constexpr uint64_t body_size(Body body) // without elements, bytes
 		return sizeof(struct ohca_wqe_bind);
 	case Body::kRegister:
 		return sizeof(struct ohca_wqe_register);
+	case Body::kRegisterIntegrity:
+		return sizeof(struct ohca_wqe_register_integrity);
 	}
 	return 0;
 }
@@ -65,6 +68,7 @@ constexpr uint32_t kConnected = kReliable | type_bit(OHCA_QP_TYPE_UC);
 constexpr uint32_t kAll = kConnected | type_bit(OHCA_QP_TYPE_UD) | type_bit(OHCA_QP_TYPE_GSI);
 
 constexpr uint64_t kMaskedAtomic = OHCA_FEATURE_MASKED_ATOMIC | OHCA_FEATURE_ATOMIC;
+constexpr uint64_t kIntegrity = OHCA_FEATURE_INTEGRITY | OHCA_FEATURE_FAST_REG;
 constexpr uint64_t kReadInvalidate = OHCA_FEATURE_READ_INV | OHCA_FEATURE_FAST_REG;
 
 struct OpcodeTraits {
@@ -94,8 +98,9 @@ constexpr OpcodeTraits kOpcodes[] = {
 	{kConnected, OHCA_FEATURE_WINDOW, Body::kBind, false, false},          // BIND_MW
 	{kAll, OHCA_FEATURE_FAST_REG, Body::kRegister, false, false},          // REG_MR
 	{kAll, 0, Body::kNothing, false, false},                               // LOCAL_INV
+	{kConnected, kIntegrity, Body::kRegisterIntegrity, false, false},      // REG_MR_INTEGRITY
 };
-static_assert(std::size(kOpcodes) == OHCA_WR_LOCAL_INV + 1);
+static_assert(std::size(kOpcodes) == OHCA_WR_REG_MR_INTEGRITY + 1);
 
 bool is_allowed(Function &function, const QpContext &qp, uint8_t opcode)
 {
@@ -243,6 +248,15 @@ bool take_bind(RingSlot &slot, uint64_t at, SendWqe &wqe)
 	return true;
 }
 
+bool take_register_integrity(RingSlot &slot, uint64_t at, SendWqe &wqe)
+{
+	if (!slot.read(at, &wqe.integrity, sizeof(wqe.integrity)))
+		return false;
+	if (std::ranges::any_of(wqe.integrity.reserved_148, [](uint8_t byte) { return byte != 0; }))
+		refuse(wqe, OHCA_CQE_STATUS_LOCAL_QP_OPERATION, OHCA_VENDOR_ERROR_FLAGS);
+	return true;
+}
+
 bool take_register(RingSlot &slot, uint64_t at, SendWqe &wqe)
 {
 	if (!slot.read(at, &wqe.registration, sizeof(wqe.registration)))
@@ -274,6 +288,8 @@ bool take_body(RingSlot &slot, uint64_t at, SendWqe &wqe)
 		return take_bind(slot, at, wqe);
 	case Body::kRegister:
 		return take_register(slot, at, wqe);
+	case Body::kRegisterIntegrity:
+		return take_register_integrity(slot, at, wqe);
 	}
 	return false;
 }

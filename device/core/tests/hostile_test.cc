@@ -119,7 +119,7 @@ public:
 		ohca_sge sge{.address = memory_ + random() % 8000, .length = static_cast<uint32_t>(random() % 200),
 			     .lkey = key_};
 		ohca_sq_wqe wqe{};
-		wqe.opcode = static_cast<uint8_t>(1 + random() % OHCA_WR_LOCAL_INV);
+		wqe.opcode = static_cast<uint8_t>(1 + random() % OHCA_WR_REG_MR_INTEGRITY);
 		wqe.flags = static_cast<uint8_t>(random() % 16);
 		wqe.remote_address = memory_ + random() % 9000;
 		wqe.rkey = any_key(random);

@@ -77,8 +77,10 @@ struct MkeyTest : CommandTest {
 // OHCA-MEM-D12
 TEST_F(MkeyTest, CreatesFreeKeys)
 {
-	for (uint8_t type : std::initializer_list<uint8_t>{OHCA_MKEY_TYPE_FAST_REGION, OHCA_MKEY_TYPE_WINDOW_1, OHCA_MKEY_TYPE_WINDOW_2B}) {
-		uint32_t key = create(free_key(type, type == OHCA_MKEY_TYPE_FAST_REGION ? 256 : 0));
+	for (uint8_t type : std::initializer_list<uint8_t>{OHCA_MKEY_TYPE_FAST_REGION, OHCA_MKEY_TYPE_WINDOW_1,
+							   OHCA_MKEY_TYPE_WINDOW_2B, OHCA_MKEY_TYPE_INTEGRITY}) {
+		const bool has_list = type == OHCA_MKEY_TYPE_FAST_REGION || type == OHCA_MKEY_TYPE_INTEGRITY;
+		uint32_t key = create(free_key(type, has_list ? 256 : 0));
 		EXPECT_EQ(key & 0xff, 7u);
 		EXPECT_EQ(check(key, pd, 0, 1, 0), unsigned{OHCA_VENDOR_ERROR_KEY_STALE});
 		// The driver does not see what work requests make of the consumer key.
@@ -91,12 +93,12 @@ TEST_F(MkeyTest, CreatesFreeKeys)
 // OHCA-MEM-D14
 TEST_F(MkeyTest, RefusesOddTypes)
 {
-	refused(free_key(4), OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_TYPE);
+	refused(free_key(OHCA_MKEY_TYPE_INTEGRITY + 1), OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_TYPE);
 	for (uint8_t type : std::initializer_list<uint8_t>{OHCA_MKEY_TYPE_WINDOW_1, OHCA_MKEY_TYPE_WINDOW_2B})
 		refused(free_key(type, 1), OHCA_CMD_STATUS_BAD_PARAMETER, OHCA_CMD_DETAIL_RESERVED);
 	for (uint32_t entries : {0u, 65537u, 0xffffffffu})
-		refused(free_key(OHCA_MKEY_TYPE_FAST_REGION, entries), OHCA_CMD_STATUS_BAD_PARAMETER,
-			OHCA_CMD_DETAIL_LENGTH);
+		for (uint8_t type : std::initializer_list<uint8_t>{OHCA_MKEY_TYPE_FAST_REGION, OHCA_MKEY_TYPE_INTEGRITY})
+			refused(free_key(type, entries), OHCA_CMD_STATUS_BAD_PARAMETER, OHCA_CMD_DETAIL_LENGTH);
 	auto changed = [this](auto change) {
 		ohca_cmd_create_mkey_in in = free_key(OHCA_MKEY_TYPE_FAST_REGION, 16);
 		change(in);
@@ -120,6 +122,7 @@ TEST_F(MkeyTest, TypesAndAccessNeedTheirFeature)
 {
 	host.function().state().features = OHCA_FEATURE_RC;
 	refused(free_key(OHCA_MKEY_TYPE_FAST_REGION, 16), OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_FEATURE);
+	refused(free_key(OHCA_MKEY_TYPE_INTEGRITY, 16), OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_FEATURE);
 	refused(free_key(OHCA_MKEY_TYPE_WINDOW_1), OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_FEATURE);
 	refused(free_key(OHCA_MKEY_TYPE_WINDOW_2B), OHCA_CMD_STATUS_UNSUPPORTED, OHCA_CMD_DETAIL_FEATURE);
 	for (int access : {OHCA_ACCESS_WINDOW_BIND, OHCA_ACCESS_FLUSH_GLOBAL, OHCA_ACCESS_FLUSH_PERSISTENT,

@@ -10,6 +10,18 @@
 namespace ohca::core::test {
 namespace {
 
+ohca_sq_wqe header(uint8_t opcode, uint8_t flags = 0)
+{
+	ohca_sq_wqe h{};
+	h.opcode = opcode;
+	h.flags = flags;
+	h.remote_address = 0x1122334455667788;
+	h.rkey = 0xaabbccdd;
+	h.immediate = 0x01020304;
+	h.invalidate_key = 0x55667788;
+	return h;
+}
+
 struct QueueTest : CommandTest {
 	QueueTest()
 	{
@@ -23,6 +35,22 @@ struct QueueTest : CommandTest {
 	QpContext &context() { return *host.function().context().qp(qp.qpn); }
 	Fetch fetch(uint32_t index) { return fetch_send_wqe(host.function(), context(), index, *wqe); }
 	Fetch fetch_receive(uint32_t index) { return fetch_receive_wqe(host.function(), context(), index, receive); }
+	// A WQE with a body, and an element behind it: the vendor error.
+	template <typename Body>
+	uint32_t posted(uint8_t opcode, const Body &body, uint8_t sge_count = 0, uint8_t flags = 0)
+	{
+		uint32_t index = qp.sq_producer;
+		ohca_sq_wqe h = header(opcode, flags);
+		h.num_sge = sge_count;
+		ohca_sge sge{.address = 0x1000, .length = 8, .lkey = 9};
+		std::memcpy(qp.sq_slot(index), &h, sizeof(h));
+		std::memcpy(qp.sq_slot(index) + sizeof(h), &body, sizeof(body));
+		std::memcpy(qp.sq_slot(index) + sizeof(h) + sizeof(body), &sge, sizeof(sge));
+		qp.record().sq_producer = ++qp.sq_producer;
+		EXPECT_EQ(fetch(index), Fetch::kOk);
+		context().requester.complete_index = index + 1;
+		return wqe->vendor_error;
+	}
 	bool post(uint8_t flags = 0, uint8_t status = OHCA_CQE_STATUS_SUCCESS, uint32_t number = 0)
 	{
 		ohca_cqe cqe{};
@@ -43,18 +71,6 @@ using SqFetch = QueueTest;
 using RqFetch = QueueTest;
 using CqPost = QueueTest;
 using EqPost = QueueTest;
-
-ohca_sq_wqe header(uint8_t opcode, uint8_t flags = 0)
-{
-	ohca_sq_wqe h{};
-	h.opcode = opcode;
-	h.flags = flags;
-	h.remote_address = 0x1122334455667788;
-	h.rkey = 0xaabbccdd;
-	h.immediate = 0x01020304;
-	h.invalidate_key = 0x55667788;
-	return h;
-}
 
 TEST_F(SqFetch, EmptyUntilPosted)
 {
@@ -113,7 +129,7 @@ TEST_F(SqFetch, RefusesWhatIsMalformed)
 		context().requester.complete_index = index + 1;
 	};
 	constexpr uint8_t kOp = OHCA_CQE_STATUS_LOCAL_QP_OPERATION;
-	for (int opcode : {0, OHCA_WR_LOCAL_INV + 1, 100, 255})
+	for (int opcode : {0, OHCA_WR_REG_MR_INTEGRITY + 1, 100, 255})
 		refused(header(static_cast<uint8_t>(opcode)), kOp, OHCA_VENDOR_ERROR_OPCODE);
 	refused(header(OHCA_WR_SEND, 0x10), kOp, OHCA_VENDOR_ERROR_FLAGS);
 	refused(header(OHCA_WR_READ, OHCA_WQE_INLINE), kOp, OHCA_VENDOR_ERROR_FLAGS);
@@ -171,7 +187,8 @@ TEST_F(SqFetch, OpcodesNeedTheirFeature)
 	for (uint8_t opcode : std::initializer_list<uint8_t>{OHCA_WR_SEND_INV, OHCA_WR_CAS, OHCA_WR_FADD,
 							     OHCA_WR_READ_INV, OHCA_WR_MASKED_CAS, OHCA_WR_MASKED_FADD,
 							     OHCA_WR_ATOMIC_WRITE, OHCA_WR_FLUSH, OHCA_WR_BIND_MW,
-							     OHCA_WR_REG_MR, OHCA_WR_LOCAL_INV}) {
+							     OHCA_WR_REG_MR, OHCA_WR_LOCAL_INV,
+							     OHCA_WR_REG_MR_INTEGRITY}) {
 		uint32_t index = qp.sq_producer;
 		qp.post_send(header(opcode), {&sge, 1});
 		ASSERT_EQ(fetch(index), Fetch::kOk);
@@ -184,10 +201,10 @@ TEST_F(SqFetch, OpcodesOfTheServiceOnly)
 {
 	const std::vector<uint8_t> datagram = {OHCA_WR_SEND, OHCA_WR_SEND_IMM, OHCA_WR_REG_MR, OHCA_WR_LOCAL_INV};
 	std::vector<uint8_t> unreliable = datagram;
-	for (int opcode : {OHCA_WR_WRITE, OHCA_WR_WRITE_IMM, OHCA_WR_BIND_MW})
+	for (int opcode : {OHCA_WR_WRITE, OHCA_WR_WRITE_IMM, OHCA_WR_BIND_MW, OHCA_WR_REG_MR_INTEGRITY})
 		unreliable.push_back(static_cast<uint8_t>(opcode));
 	std::vector<uint8_t> reliable;
-	for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_LOCAL_INV; opcode++)
+	for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_REG_MR_INTEGRITY; opcode++)
 		reliable.push_back(opcode);
 	const std::pair<uint8_t, std::vector<uint8_t>> services[] = {
 		{OHCA_QP_TYPE_RC, reliable},      {OHCA_QP_TYPE_XRC_INI, reliable}, {OHCA_QP_TYPE_UC, unreliable},
@@ -196,7 +213,7 @@ TEST_F(SqFetch, OpcodesOfTheServiceOnly)
 	uint32_t index = 0;
 	for (const auto &[type, allowed] : services) {
 		context().type = type;
-		for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_LOCAL_INV; opcode++, index++) {
+		for (uint8_t opcode = OHCA_WR_SEND; opcode <= OHCA_WR_REG_MR_INTEGRITY; opcode++, index++) {
 			context().requester.complete_index = index;
 			ohca_sge sge{.address = 0, .length = 8, .lkey = 0};
 			qp.post_send(header(opcode), {&sge, 1});
@@ -210,19 +227,6 @@ TEST_F(SqFetch, OpcodesOfTheServiceOnly)
 // OHCA-SQ-D3 OHCA-SQ-D4 OHCA-SQ-D5
 TEST_F(SqFetch, BodiesOfNewOpcodes)
 {
-	auto posted = [this](uint8_t opcode, const auto &body, uint8_t sge_count = 0, uint8_t flags = 0) {
-		uint32_t index = qp.sq_producer;
-		ohca_sq_wqe h = header(opcode, flags);
-		h.num_sge = sge_count;
-		ohca_sge sge{.address = 0x1000, .length = 8, .lkey = 9};
-		std::memcpy(qp.sq_slot(index), &h, sizeof(h));
-		std::memcpy(qp.sq_slot(index) + sizeof(h), &body, sizeof(body));
-		std::memcpy(qp.sq_slot(index) + sizeof(h) + sizeof(body), &sge, sizeof(sge));
-		qp.record().sq_producer = ++qp.sq_producer;
-		EXPECT_EQ(fetch(index), Fetch::kOk);
-		context().requester.complete_index = index + 1;
-		return wqe->vendor_error;
-	};
 	ohca_wqe_masked_atomic masked{.operand = 1, .compare = 2, .swap_mask = 3, .compare_mask = 4};
 	EXPECT_EQ(posted(OHCA_WR_MASKED_CAS, masked, 1), 0u);
 	EXPECT_EQ(wqe->operand, 1u);
@@ -253,7 +257,11 @@ TEST_F(SqFetch, BodiesOfNewOpcodes)
 	flush.placement = OHCA_FLUSH_PERSISTENT;
 	flush.reserved_30[9] = 1;
 	EXPECT_EQ(posted(OHCA_WR_FLUSH, flush), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+}
 
+// OHCA-SQ-D3 OHCA-SQ-D4 OHCA-SQ-D5
+TEST_F(SqFetch, BodiesOfWorkRequestsAboutKeys)
+{
 	ohca_wqe_bind bind{};
 	bind.lkey = 0x77;
 	EXPECT_EQ(posted(OHCA_WR_BIND_MW, bind), 0u);
@@ -268,6 +276,13 @@ TEST_F(SqFetch, BodiesOfNewOpcodes)
 	EXPECT_EQ(wqe->registration.entry_count, 5u);
 	registration.reserved_148[6] = 1;
 	EXPECT_EQ(posted(OHCA_WR_REG_MR, registration), unsigned{OHCA_VENDOR_ERROR_FLAGS});
+	ohca_wqe_register_integrity integrity{};
+	integrity.interval = 520;
+	EXPECT_EQ(posted(OHCA_WR_REG_MR_INTEGRITY, integrity), 0u);
+	EXPECT_EQ(wqe->integrity.interval, 520u);
+	EXPECT_EQ(posted(OHCA_WR_REG_MR_INTEGRITY, integrity, 1), unsigned{OHCA_VENDOR_ERROR_SGE_COUNT});
+	integrity.reserved_148[0] = 1;
+	EXPECT_EQ(posted(OHCA_WR_REG_MR_INTEGRITY, integrity), unsigned{OHCA_VENDOR_ERROR_FLAGS});
 	EXPECT_EQ(posted(OHCA_WR_LOCAL_INV, bind), 0u);
 	EXPECT_EQ(posted(OHCA_WR_LOCAL_INV, bind, 1), unsigned{OHCA_VENDOR_ERROR_SGE_COUNT});
 
@@ -285,6 +300,7 @@ TEST_F(SqFetch, BodiesMustFitTheStride)
 	qp = host.create_qp(options);
 	uint32_t index = 0;
 	for (auto [opcode, fits] : {std::pair{OHCA_WR_MASKED_CAS, false}, {OHCA_WR_REG_MR, false},
+				    {OHCA_WR_REG_MR_INTEGRITY, false},
 				    {OHCA_WR_BIND_MW, true}, {OHCA_WR_LOCAL_INV, true}}) {
 		qp.post_send(header(static_cast<uint8_t>(opcode)), {});
 		ASSERT_EQ(fetch(index++), Fetch::kOk);

@@ -3,6 +3,7 @@
 #include "core/transport/local_operation.hh"
 
 #include "core/mem/fast_registration.hh"
+#include "core/mem/integrity.hh"
 #include "core/mem/invalidate.hh"
 #include "core/mem/memory_window.hh"
 
@@ -26,6 +27,8 @@ uint32_t carry_out(Function &function, QpContext &qp, SendWindowEntry &entry)
 		return bind_window(function, qp, entry.rkey, window_bind(entry));
 	case OHCA_WR_REG_MR:
 		return register_list(function, qp.pd, entry.rkey, window_registration(entry));
+	case OHCA_WR_REG_MR_INTEGRITY:
+		return register_integrity(function, qp.pd, entry.rkey, window_integrity(entry));
 	case OHCA_WR_LOCAL_INV:
 		return invalidate_key(function, qp, entry.immediate);
 	default:

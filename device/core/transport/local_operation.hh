@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// Requester: work requests about keys of this HCA, BIND_MW, REG_MR and LOCAL_INV
-// (IBTA 10.6.5, 10.6.7.2, 10.6.4.4).
+// Requester: work requests about keys of this HCA, BIND_MW, REG_MR,
+// REG_MR_INTEGRITY and LOCAL_INV (IBTA 10.6.5, 10.6.7.2, 10.6.4.4).
 //
 // They have no PSN. Each takes effect when its turn has come, once: a
 // retransmission skips it. It completes when all before it are complete.

@@ -23,7 +23,7 @@ struct OpcodeProperties {
 	bool local = false; // concerns this HCA only: no PSN, nothing is transmitted
 };
 
-constexpr uint8_t kOpcodeCount = OHCA_WR_LOCAL_INV + 1;
+constexpr uint8_t kOpcodeCount = OHCA_WR_REG_MR_INTEGRITY + 1;
 
 constexpr std::array<OpcodeProperties, kOpcodeCount> kOpcodes = [] {
 	constexpr OpcodeProperties kRead = {.kind = SegmentKind::kReadRequest,
@@ -53,6 +53,7 @@ constexpr std::array<OpcodeProperties, kOpcodeCount> kOpcodes = [] {
 	table[OHCA_WR_BIND_MW] = {.local = true};
 	table[OHCA_WR_REG_MR] = {.local = true};
 	table[OHCA_WR_LOCAL_INV] = {.local = true};
+	table[OHCA_WR_REG_MR_INTEGRITY] = {.local = true};
 	return table;
 }();
 

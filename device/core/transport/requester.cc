@@ -170,9 +170,13 @@ constexpr uint32_t kListEntriesPerUnit = 1024; // so many entries of a list cost
 
 uint32_t cost_of(SendWindowEntry &entry)
 {
-	if (entry.opcode != OHCA_WR_REG_MR)
-		return 1;
-	return 1 + le32toh(window_registration(entry).entry_count) / kListEntriesPerUnit;
+	uint64_t entries = 0;
+	if (entry.opcode == OHCA_WR_REG_MR)
+		entries = le32toh(window_registration(entry).entry_count);
+	else if (entry.opcode == OHCA_WR_REG_MR_INTEGRITY)
+		entries = uint64_t{le32toh(window_integrity(entry).data_entry_count)} +
+			  le32toh(window_integrity(entry).protection_entry_count);
+	return 1 + static_cast<uint32_t>(entries / kListEntriesPerUnit);
 }
 
 // The work request whose turn it is has been checked: carries it out if it is a local one. True:

@@ -39,6 +39,9 @@ void fill_body(SendWindowEntry &entry, const SendWqe &wqe)
 	case OHCA_WR_REG_MR:
 		window_registration(entry) = wqe.registration;
 		break;
+	case OHCA_WR_REG_MR_INTEGRITY:
+		window_integrity(entry) = wqe.integrity;
+		break;
 	default:
 		break;
 	}

@@ -8,7 +8,7 @@
 // queue pair transmits for the first time; entry of SQ index i is i modulo
 // window_count.  An entry is this header and then, as in the WQE, the
 // scatter/gather elements (masked atomics: and the masks), the inline payload, or
-// what BIND_MW and REG_MR carry.
+// what BIND_MW, REG_MR and REG_MR_INTEGRITY carry.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct SendWindowEntry {
 	uint8_t flush_selectivity;
 	uint32_t inline_length;
 	uint32_t immediate;       // *_IMM: as on the wire; *_INV: the key
-	uint32_t rkey;            // BIND_MW, REG_MR: the key from now on
+	uint32_t rkey;            // BIND_MW, REG_MR*: the key from now on
 	uint32_t remote_srqn;     // XRC_INI
 	uint64_t remote_address;
 	uint64_t length;          // bytes of the message; FLUSH: of the range
@@ -79,6 +79,11 @@ inline ohca_wqe_bind &window_bind(SendWindowEntry &entry)
 inline ohca_wqe_register &window_registration(SendWindowEntry &entry)
 {
 	return *reinterpret_cast<ohca_wqe_register *>(window_payload(entry));
+}
+
+inline ohca_wqe_register_integrity &window_integrity(SendWindowEntry &entry)
+{
+	return *reinterpret_cast<ohca_wqe_register_integrity *>(window_payload(entry));
 }
 
 inline bool is_local(const SendWindowEntry &entry)

@@ -272,17 +272,19 @@ struct ohca_cmd_create_mkey_in {
 	__u8   consumer_key;		/* low 8 bits of the key */
 	__u8   type;			/* OHCA_MKEY_TYPE_* */
 	__u8   reserved_198;
-	__le32 list_entry_max;		/* FAST_REGION: of the longest list it will be given; else 0 */
+	__le32 list_entry_max;		/* FAST_REGION, INTEGRITY: of the longest list it will be given; else 0 */
 };
 
 /*
  * REGION is valid from its creation on.  The others are created free: pages, start,
- * length and access are 0.  A FAST_REGION becomes valid by REG_MR, a window by BIND_MW.
+ * length and access are 0.  A FAST_REGION becomes valid by REG_MR, an INTEGRITY key by
+ * REG_MR_INTEGRITY, a window by BIND_MW.
  */
 #define OHCA_MKEY_TYPE_REGION		0
 #define OHCA_MKEY_TYPE_FAST_REGION	1
 #define OHCA_MKEY_TYPE_WINDOW_1		2
 #define OHCA_MKEY_TYPE_WINDOW_2B	3
+#define OHCA_MKEY_TYPE_INTEGRITY	4
 
 struct ohca_cmd_create_mkey_out {
 	__le32 key;			/* index << 8 | consumer_key; lkey and rkey */

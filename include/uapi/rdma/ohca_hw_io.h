@@ -109,6 +109,7 @@ struct ohca_cq_record {
  *   struct ohca_wqe_flush                                (FLUSH)
  *   struct ohca_wqe_bind                                 (BIND_MW)
  *   struct ohca_wqe_register                             (REG_MR)
+ *   struct ohca_wqe_register_integrity                   (REG_MR_INTEGRITY)
  *   nothing                                              (LOCAL_INV)
  * A field that the opcode does not use is 0.
  */
@@ -132,7 +133,7 @@ struct ohca_sq_wqe {
 	__be32 immediate;		/* *_IMM: as on the wire */
 	__le32 invalidate_key;		/* SEND_INV: the peer's; READ_INV, LOCAL_INV: one's own */
 	__le64 remote_address;		/* WRITE*, READ*, atomics, ATOMIC_WRITE, FLUSH */
-	__le32 rkey;			/* likewise; BIND_MW, REG_MR: the key from now on */
+	__le32 rkey;			/* likewise; BIND_MW, REG_MR*: the key from now on */
 	__le32 remote_srqn;		/* XRC_INI: the peer's SRQ; 0 otherwise */
 };
 
@@ -220,6 +221,75 @@ struct ohca_block {
 	__le64 length;			/* bytes, not 0 */
 };
 
+/*
+ * What protects the data of a domain: T10-DIF, 8 bytes for each interval of data.
+ * A field that the type does not use is 0.
+ */
+struct ohca_signature_domain {
+	__u8   type;			/* OHCA_SIGNATURE_* */
+	__u8   guard_type;		/* OHCA_GUARD_* */
+	__u8   flags;			/* OHCA_SIGNATURE_REF_*, OHCA_SIGNATURE_APP_* */
+	__u8   reserved_18;
+	__le16 guard_seed;		/* the guard of no data at all */
+	__le16 app_tag;
+	__le16 app_tag_mask;		/* bits of the application tag that are checked */
+	__u8   reserved_50[2];
+	__le32 ref_tag;			/* of the first interval */
+};
+
+#define OHCA_SIGNATURE_NONE		0
+#define OHCA_SIGNATURE_T10_DIF		1
+#define OHCA_GUARD_CRC			0	/* CRC-16, polynomial 0x8bb7 */
+#define OHCA_GUARD_IP_CHECKSUM		1	/* RFC 1071 */
+#define OHCA_SIGNATURE_REF_INCREMENT	0x01	/* the reference tag grows by 1 each interval */
+#define OHCA_SIGNATURE_APP_ESCAPE	0x02	/* no check of an interval whose application tag is all ones */
+#define OHCA_SIGNATURE_REF_ESCAPE	0x04	/* likewise its reference tag; with APP_ESCAPE: if both are */
+#define OHCA_SIGNATURE_FLAGS_ALL	0x07
+
+/* Protection information of an interval, as in memory and on the wire. */
+struct ohca_t10_tuple {
+	__be16 guard;
+	__be16 app_tag;
+	__be32 ref_tag;
+};
+
+/*
+ * REG_MR_INTEGRITY: the free INTEGRITY key whose index is that of ohca_sq_wqe.rkey becomes
+ * valid, with that consumer key.  The list is read when the WQE is executed: first the blocks
+ * of the data, then those of the protection information in memory.
+ */
+struct ohca_wqe_register_integrity {
+	__le64 start;			/* first address in the key's address space */
+	__le64 list_address;		/* DMA address of struct ohca_block[] */
+	__le64 status_address;		/* DMA address of struct ohca_integrity_status */
+	__le32 data_entry_count;	/* both together: at most what CREATE_MKEY was given */
+	__le32 protection_entry_count;	/* 0: each tuple follows its interval, among the data */
+	__le32 access;			/* OHCA_ACCESS_* */
+	__le32 interval;		/* bytes of data with a tuple; 0 if neither domain has any */
+	__u8   check_mask;		/* bytes of a tuple that are checked; bit 7: the first one */
+	__u8   reserved_148[7];
+	struct ohca_signature_domain memory;
+	struct ohca_signature_domain wire;
+};
+
+#define OHCA_INTEGRITY_INTERVAL_MIN	512	/* bytes */
+#define OHCA_INTEGRITY_INTERVAL_MAX	65528
+#define OHCA_INTEGRITY_INTERVAL_UNIT	8	/* an interval is a multiple of it */
+
+/* The first tuple that was wrong.  The device writes it before the CQE of the transfer. */
+struct ohca_integrity_status {
+	__le32 error;			/* OHCA_INTEGRITY_*. The host writes NONE before REG_MR_INTEGRITY */
+	__le32 key;			/* the key then */
+	__le32 expected;		/* guard or tag */
+	__le32 actual;
+	__le64 interval_index;		/* which one, from 0 */
+};
+
+#define OHCA_INTEGRITY_NONE		0
+#define OHCA_INTEGRITY_BAD_GUARD	1
+#define OHCA_INTEGRITY_BAD_REF_TAG	2
+#define OHCA_INTEGRITY_BAD_APP_TAG	3
+
 /* Opcodes of send WQEs. 0 is invalid so that an unwritten slot is caught. */
 #define OHCA_WR_SEND			0x01
 #define OHCA_WR_SEND_IMM		0x02
@@ -237,6 +307,7 @@ struct ohca_block {
 #define OHCA_WR_BIND_MW			0x0e
 #define OHCA_WR_REG_MR			0x0f
 #define OHCA_WR_LOCAL_INV		0x10
+#define OHCA_WR_REG_MR_INTEGRITY	0x11
 
 /* ohca_sq_wqe.flags */
 #define OHCA_WQE_SIGNALED		0x01	/* post a CQE on success, too */

@@ -119,6 +119,42 @@ OHCA_LAYOUT_SIZE(ohca_block, 16);
 OHCA_LAYOUT_FIELD(ohca_block, address, 0, 8);
 OHCA_LAYOUT_FIELD(ohca_block, length, 8, 8);
 
+OHCA_LAYOUT_SIZE(ohca_signature_domain, 16);
+OHCA_LAYOUT_FIELD(ohca_signature_domain, type, 0, 1);
+OHCA_LAYOUT_FIELD(ohca_signature_domain, guard_type, 1, 1);
+OHCA_LAYOUT_FIELD(ohca_signature_domain, flags, 2, 1);
+OHCA_LAYOUT_FIELD(ohca_signature_domain, reserved_18, 3, 1);
+OHCA_LAYOUT_FIELD(ohca_signature_domain, guard_seed, 4, 2);
+OHCA_LAYOUT_FIELD(ohca_signature_domain, app_tag, 6, 2);
+OHCA_LAYOUT_FIELD(ohca_signature_domain, app_tag_mask, 8, 2);
+OHCA_LAYOUT_FIELD(ohca_signature_domain, reserved_50, 10, 2);
+OHCA_LAYOUT_FIELD(ohca_signature_domain, ref_tag, 12, 4);
+
+OHCA_LAYOUT_SIZE(ohca_t10_tuple, 8);
+OHCA_LAYOUT_FIELD(ohca_t10_tuple, guard, 0, 2);
+OHCA_LAYOUT_FIELD(ohca_t10_tuple, app_tag, 2, 2);
+OHCA_LAYOUT_FIELD(ohca_t10_tuple, ref_tag, 4, 4);
+
+OHCA_LAYOUT_SIZE(ohca_wqe_register_integrity, 80);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, start, 0, 8);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, list_address, 8, 8);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, status_address, 16, 8);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, data_entry_count, 24, 4);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, protection_entry_count, 28, 4);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, access, 32, 4);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, interval, 36, 4);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, check_mask, 40, 1);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, reserved_148, 41, 7);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, memory, 48, 16);
+OHCA_LAYOUT_FIELD(ohca_wqe_register_integrity, wire, 64, 16);
+
+OHCA_LAYOUT_SIZE(ohca_integrity_status, 24);
+OHCA_LAYOUT_FIELD(ohca_integrity_status, error, 0, 4);
+OHCA_LAYOUT_FIELD(ohca_integrity_status, key, 4, 4);
+OHCA_LAYOUT_FIELD(ohca_integrity_status, expected, 8, 4);
+OHCA_LAYOUT_FIELD(ohca_integrity_status, actual, 12, 4);
+OHCA_LAYOUT_FIELD(ohca_integrity_status, interval_index, 16, 8);
+
 OHCA_LAYOUT_SIZE(ohca_rq_wqe, 16);
 OHCA_LAYOUT_FIELD(ohca_rq_wqe, num_sge, 0, 1);
 OHCA_LAYOUT_FIELD(ohca_rq_wqe, reserved_8, 1, 3);

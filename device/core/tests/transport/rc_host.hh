@@ -160,14 +160,14 @@ public:
 		range.log_page_size = log_page_size;
 		return create_key(pd, start, length, access, range);
 	}
-	// A FAST_REGION (with room for `entries`) or window.
+	// A FAST_REGION or INTEGRITY key (with room for `entries`) or window.
 	uint32_t create_free_key(uint32_t pd, uint8_t type, uint32_t entries = 0)
 	{
 		const uint32_t index = function_.context().allocate_mkey();
 		MkeyContext &mkey = *function_.context().mkey(index);
 
 		mkey.type = type;
-		mkey.flags = type == OHCA_MKEY_TYPE_FAST_REGION ? kMkeyFlagFree : kMkeyFlagFree | kMkeyFlagWindow;
+		mkey.flags = entries > 0 ? kMkeyFlagFree : kMkeyFlagFree | kMkeyFlagWindow;
 		mkey.pd = pd;
 		if (entries > 0 && !reserve_list(function_, mkey, entries))
 			host_panic("list");

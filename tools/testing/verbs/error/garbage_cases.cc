@@ -124,7 +124,7 @@ void expect_refused(const std::string &name, const std::function<void(ohca_sq_wq
 // OHCA-SQ-D2
 void bad_opcode(const std::string &name)
 {
-	constexpr std::uint8_t kUnknown[] = {0x00, OHCA_WR_LOCAL_INV + 1, 0x7f, 0x80, 0xff};
+	constexpr std::uint8_t kUnknown[] = {0x00, OHCA_WR_REG_MR_INTEGRITY + 1, 0x7f, 0x80, 0xff};
 	for (const std::uint8_t opcode : kUnknown) {
 		expect_refused(name, [opcode](ohca_sq_wqe &wqe) { wqe.opcode = opcode; },
 			       OHCA_CQE_STATUS_LOCAL_QP_OPERATION, "an unknown opcode");

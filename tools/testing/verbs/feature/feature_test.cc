@@ -387,6 +387,7 @@ constexpr Row kRows[] = {
 	{"sg-gaps", OHCADV_CAP_SG_GAPS, nullptr},
 	{"compound", OHCADV_CAP_COMPOUND, probe_compound},
 	{"recycle", OHCADV_CAP_RECYCLE, nullptr},
+	{"integrity", OHCADV_CAP_INTEGRITY, nullptr},
 };
 
 std::uint64_t parse_missing(const std::string &list)
