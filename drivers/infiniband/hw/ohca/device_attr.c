@@ -61,6 +61,13 @@ static void ohca_fill_optional_limits(const struct ohca_dev *dev, struct ib_devi
 		attr->max_mw = caps->max_mkey;
 	if (ohca_has(dev, OHCA_FEATURE_FAST_REG))
 		attr->max_fast_reg_page_list_len = caps->max_list_entries;
+	if (ohca_has(dev, OHCA_FEATURE_INTEGRITY)) {
+		/* The blocks of data and protection information are in one list. */
+		attr->max_pi_fast_reg_page_list_len = caps->max_list_entries / 2;
+		attr->sig_prot_cap = IB_PROT_T10DIF_TYPE_1 | IB_PROT_T10DIF_TYPE_2 |
+				     IB_PROT_T10DIF_TYPE_3;
+		attr->sig_guard_cap = IB_GUARD_T10DIF_CRC | IB_GUARD_T10DIF_CSUM;
+	}
 	if (ohca_has(dev, OHCA_FEATURE_MODERATION)) {
 		/* Those of struct ohca_cmd_modify_cq_in. */
 		attr->cq_caps.max_cq_moderation_count = U16_MAX;
@@ -107,6 +114,8 @@ static u32 ohca_kernel_cap_flags(const struct ohca_dev *dev)
 		flags |= IBK_BLOCK_MULTICAST_LOOPBACK;
 	if (ohca_has(dev, OHCA_FEATURE_FAST_REG | OHCA_FEATURE_SG_GAPS))
 		flags |= IBK_SG_GAPS_REG;
+	if (ohca_has(dev, OHCA_FEATURE_INTEGRITY))
+		flags |= IBK_INTEGRITY_HANDOVER;
 	return flags;
 }
 

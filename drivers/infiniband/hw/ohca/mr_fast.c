@@ -32,49 +32,42 @@ static int ohca_mr_check(struct ohca_dev *dev, enum ib_mr_type type, u32 max_num
 	return 0;
 }
 
-static int ohca_mr_alloc_list(struct ohca_dev *dev, struct ohca_mr *mr, u32 entries)
+static int ohca_mr_alloc_list(struct ohca_dev *dev, struct ohca_mr *mr, u32 entries,
+			      size_t size)
 {
-	size_t entry = mr->gaps ? sizeof(struct ohca_block) : sizeof(__le64);
-
 	/* Coherent, so that the device may read it at any time: nothing to synchronize. */
-	mr->list = dma_alloc_coherent(ohca_device(dev), entries * entry, &mr->list_dma,
+	mr->list = dma_alloc_coherent(ohca_device(dev), size, &mr->list_dma,
 				      GFP_KERNEL | __GFP_NOWARN);
 	if (!mr->list)
 		return -ENOMEM;
 	mr->list_max = entries;
+	mr->list_size = size;
 	return 0;
 }
 
 void ohca_mr_free_list(struct ohca_dev *dev, struct ohca_mr *mr)
 {
-	size_t entry = mr->gaps ? sizeof(struct ohca_block) : sizeof(__le64);
-
 	if (mr->list)
-		dma_free_coherent(ohca_device(dev), mr->list_max * entry, mr->list,
-				  mr->list_dma);
+		dma_free_coherent(ohca_device(dev), mr->list_size, mr->list, mr->list_dma);
 }
 
-struct ib_mr *ohca_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg)
+struct ohca_mr *ohca_mr_create_free(struct ib_pd *ibpd, u8 type, u32 entries, size_t list_size)
 {
 	struct ohca_dev *dev = to_ohca_dev(ibpd->device);
 	struct ohca_create_mkey_params params = {
 		.pdn = to_ohca_pd(ibpd)->pdn,
-		.type = OHCA_MKEY_TYPE_FAST_REGION,
-		.list_entry_max = max_num_sg,
+		.type = type,
+		.list_entry_max = entries,
 		.consumer_key = ohca_next_consumer_key(dev),
 	};
 	struct ohca_mr *mr;
 	u32 key;
 	int ret;
 
-	ret = ohca_mr_check(dev, type, max_num_sg);
-	if (ret)
-		return ERR_PTR(ret);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	mr->gaps = type == IB_MR_TYPE_SG_GAPS;
-	ret = ohca_mr_alloc_list(dev, mr, max_num_sg);
+	ret = ohca_mr_alloc_list(dev, mr, entries, list_size);
 	if (ret)
 		goto err_mr;
 	ret = ohca_cmd_create_mkey(dev, &params, &key);
@@ -82,13 +75,30 @@ struct ib_mr *ohca_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_nu
 		goto err_list;
 	mr->ibmr.lkey = key;
 	mr->ibmr.rkey = key;
-	return &mr->ibmr;
+	return mr;
 
 err_list:
 	ohca_mr_free_list(dev, mr);
 err_mr:
 	kfree(mr);
 	return ERR_PTR(ret);
+}
+
+struct ib_mr *ohca_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_num_sg)
+{
+	bool gaps = type == IB_MR_TYPE_SG_GAPS;
+	size_t entry = gaps ? sizeof(struct ohca_block) : sizeof(__le64);
+	struct ohca_mr *mr;
+	int ret;
+
+	ret = ohca_mr_check(to_ohca_dev(ibpd->device), type, max_num_sg);
+	if (ret)
+		return ERR_PTR(ret);
+	mr = ohca_mr_create_free(ibpd, OHCA_MKEY_TYPE_FAST_REGION, max_num_sg, max_num_sg * entry);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->gaps = gaps;
+	return &mr->ibmr;
 }
 
 static int ohca_set_page(struct ib_mr *ibmr, u64 address)
@@ -121,13 +131,16 @@ static int ohca_map_pages(struct ohca_mr *mr, struct scatterlist *sg, int sg_nen
 	return count;
 }
 
-/* Appends to the last block if it goes on there. False: the list is full. */
-static bool ohca_add_block(struct ohca_mr *mr, u64 address, u64 length)
+/*
+ * Appends to the last block, if it is not before @first, where that goes on.
+ * False: the list is full.
+ */
+static bool ohca_add_block(struct ohca_mr *mr, u32 first, u64 address, u64 length)
 {
 	struct ohca_block *blocks = mr->list;
 	struct ohca_block *last;
 
-	if (mr->list_count) {
+	if (mr->list_count > first) {
 		last = &blocks[mr->list_count - 1];
 		if (le64_to_cpu(last->address) + le64_to_cpu(last->length) == address) {
 			le64_add_cpu(&last->length, length);
@@ -143,24 +156,23 @@ static bool ohca_add_block(struct ohca_mr *mr, u64 address, u64 length)
 	return true;
 }
 
-static int ohca_map_blocks(struct ohca_mr *mr, struct scatterlist *sgl, int sg_nents,
-			   unsigned int *sg_offset)
+int ohca_add_blocks(struct ohca_mr *mr, struct scatterlist *sgl, int sg_nents,
+		    unsigned int *sg_offset, u64 *length)
 {
 	unsigned int offset = sg_offset ? *sg_offset : 0;
+	u32 first = mr->list_count;
 	struct scatterlist *sg;
 	int i;
 
 	if (offset > sg_dma_len(sgl))
 		return -EINVAL;
-	mr->ibmr.iova = sg_dma_address(sgl) + offset;
-	mr->ibmr.length = 0;
-	mr->first_page_offset = 0;
+	*length = 0;
 	for_each_sg(sgl, sg, sg_nents, i) {
-		u64 length = sg_dma_len(sg) - offset;
+		u64 bytes = sg_dma_len(sg) - offset;
 
-		if (length && !ohca_add_block(mr, sg_dma_address(sg) + offset, length))
+		if (bytes && !ohca_add_block(mr, first, sg_dma_address(sg) + offset, bytes))
 			break;
-		mr->ibmr.length += length;
+		*length += bytes;
 		offset = 0;
 	}
 	/* An element is mapped whole or not at all. */
@@ -169,12 +181,20 @@ static int ohca_map_blocks(struct ohca_mr *mr, struct scatterlist *sgl, int sg_n
 	return i;
 }
 
+static int ohca_map_blocks(struct ohca_mr *mr, struct scatterlist *sgl, int sg_nents,
+			   unsigned int *sg_offset)
+{
+	mr->ibmr.iova = sg_dma_address(sgl) + (sg_offset ? *sg_offset : 0);
+	mr->first_page_offset = 0;
+	return ohca_add_blocks(mr, sgl, sg_nents, sg_offset, &mr->ibmr.length);
+}
+
 int ohca_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		   unsigned int *sg_offset)
 {
 	struct ohca_mr *mr = to_ohca_mr(ibmr);
 
-	if (!mr->list || sg_nents < 1)
+	if (!mr->list || mr->status || sg_nents < 1)
 		return -EINVAL;
 	mr->list_count = 0;
 	return mr->gaps ? ohca_map_blocks(mr, sg, sg_nents, sg_offset) :
@@ -189,7 +209,7 @@ int ohca_build_reg_mr(struct ohca_dev *dev, struct ohca_sq_wqe *wqe,
 	const struct ib_reg_wr *reg = reg_wr(wr);
 	struct ohca_mr *mr = to_ohca_mr(reg->mr);
 
-	if (!mr->list || !mr->list_count || ohca_check_access(dev, reg->access))
+	if (!mr->list || mr->status || !mr->list_count || ohca_check_access(dev, reg->access))
 		return -EINVAL;
 	wqe->rkey = cpu_to_le32(reg->key);
 	/* A zero-based region is one that starts at 0. */

@@ -143,6 +143,16 @@ static int ohca_test_make_mr(struct ohca_test_verbs *verbs)
 	return 0;
 }
 
+static int ohca_test_make_integrity_mr(struct ohca_test_verbs *verbs)
+{
+	struct ib_mr *mr = ib_alloc_mr_integrity(verbs->pd, 16, 16);
+
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	verbs->object = mr;
+	return 0;
+}
+
 static void ohca_test_unmake_mr(struct ohca_test_verbs *verbs)
 {
 	if (verbs->object)
@@ -154,6 +164,16 @@ static void ohca_test_fast_region(struct kunit *test)
 {
 	static const struct ohca_test_subject subject = {
 		.make = ohca_test_make_mr,
+		.unmake = ohca_test_unmake_mr,
+	};
+
+	ohca_test_starve(test, ohca_test_verbs_create(test), &subject);
+}
+
+static void ohca_test_integrity_region(struct kunit *test)
+{
+	static const struct ohca_test_subject subject = {
+		.make = ohca_test_make_integrity_mr,
 		.unmake = ohca_test_unmake_mr,
 	};
 
@@ -225,6 +245,7 @@ static void ohca_test_event_queues(struct kunit *test)
 static struct kunit_case ohca_no_memory_cases[] = {
 	KUNIT_CASE(ohca_test_queue_pair),
 	KUNIT_CASE(ohca_test_fast_region),
+	KUNIT_CASE(ohca_test_integrity_region),
 	KUNIT_CASE(ohca_test_shared_receive_queue),
 	KUNIT_CASE(ohca_test_event_queues),
 	{}

@@ -248,6 +248,12 @@ struct ohca_mr {
 	u64 first_page_offset;
 	void *list;
 	dma_addr_t list_dma;
+	size_t list_size;
+
+	/* Integrity MRs: blocks of the data, then of the protection information. */
+	u32 data_count;			/* of list_count */
+	u32 interval;			/* bytes of data with a tuple, as of the last REG_MR */
+	struct ohca_integrity_status *status;	/* behind the list; NULL: another MR */
 	struct ohca_pool_member pool;
 };
 
@@ -520,8 +526,26 @@ struct ib_mr *ohca_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_nu
 int ohca_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int sg_nents,
 		   unsigned int *sg_offset);
 void ohca_mr_free_list(struct ohca_dev *dev, struct ohca_mr *mr);
+/* A key of @type, OHCA_MKEY_TYPE_*, that a work request makes valid. */
+struct ohca_mr *ohca_mr_create_free(struct ib_pd *ibpd, u8 type, u32 entries, size_t list_size);
+/*
+ * Appends to a list of struct ohca_block.  How many elements fitted, and their length;
+ * or -EINVAL.
+ */
+int ohca_add_blocks(struct ohca_mr *mr, struct scatterlist *sgl, int sg_nents,
+		    unsigned int *sg_offset, u64 *length);
 int ohca_build_reg_mr(struct ohca_dev *dev, struct ohca_sq_wqe *wqe,
 		      const struct ib_send_wr *wr);
+
+/* mr_integrity.c */
+struct ib_mr *ohca_alloc_mr_integrity(struct ib_pd *ibpd, u32 max_num_data_sg,
+				      u32 max_num_meta_sg);
+int ohca_map_mr_sg_pi(struct ib_mr *ibmr, struct scatterlist *data_sg, int data_sg_nents,
+		      unsigned int *data_sg_offset, struct scatterlist *meta_sg,
+		      int meta_sg_nents, unsigned int *meta_sg_offset);
+int ohca_build_reg_integrity(struct ohca_qp *qp, struct ohca_sq_wqe *wqe,
+			     const struct ib_send_wr *wr);
+int ohca_check_mr_status(struct ib_mr *ibmr, u32 check_mask, struct ib_mr_status *mr_status);
 
 /* mw.c */
 int ohca_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);

@@ -83,6 +83,8 @@ static u32 ohca_qp_create_flags(struct ohca_dev *dev, enum ib_qp_type type)
 {
 	if (type == IB_QPT_UD && dev->features & OHCA_FEATURE_MULTICAST)
 		return IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	if ((type == IB_QPT_RC || type == IB_QPT_UC) && dev->features & OHCA_FEATURE_INTEGRITY)
+		return IB_QP_CREATE_INTEGRITY_EN;
 	return 0;
 }
 
@@ -155,7 +157,7 @@ static u32 ohca_send_size(enum ib_qp_type type, const struct ib_qp_cap *cap)
 
 /* The kernel may post any operation, whatever it asked for. */
 #define OHCA_KERNEL_WQE_SIZE	(sizeof(struct ohca_sq_wqe) + \
-				 max(sizeof(struct ohca_wqe_register), \
+				 max(sizeof(struct ohca_wqe_register_integrity), \
 				     sizeof(struct ohca_wqe_masked_atomic) + \
 				     sizeof(struct ohca_sge)))
 

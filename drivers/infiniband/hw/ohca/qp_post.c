@@ -32,6 +32,8 @@ static const struct ohca_opcode ohca_opcodes[] = {
 	[IB_WR_ATOMIC_WRITE] = { OHCA_WR_ATOMIC_WRITE, IB_WC_ATOMIC_WRITE,
 				 OHCA_FEATURE_ATOMIC_WRITE },
 	[IB_WR_REG_MR] = { OHCA_WR_REG_MR, IB_WC_REG_MR, OHCA_FEATURE_FAST_REG, OHCA_ON_UC },
+	[IB_WR_REG_MR_INTEGRITY] = { OHCA_WR_REG_MR_INTEGRITY, IB_WC_REG_MR,
+				     OHCA_FEATURE_INTEGRITY, OHCA_ON_UC },
 	[IB_WR_LOCAL_INV] = { OHCA_WR_LOCAL_INV, IB_WC_LOCAL_INV, OHCA_FEATURE_FAST_REG,
 			      OHCA_ON_UC },
 	/* FLUSH: in the kernel nothing says yet where a WR carries its arguments. */
@@ -261,6 +263,8 @@ static int ohca_build_send(struct ohca_qp *qp, struct ohca_sq_wqe *wqe,
 		return ohca_set_masked_atomic(wqe, wr);
 	case IB_WR_REG_MR:
 		return ohca_build_reg_mr(to_ohca_dev(qp->ibqp.device), wqe, wr);
+	case IB_WR_REG_MR_INTEGRITY:
+		return ohca_build_reg_integrity(qp, wqe, wr);
 	case IB_WR_LOCAL_INV:
 		wqe->invalidate_key = cpu_to_le32(wr->ex.invalidate_rkey);
 		return 0;

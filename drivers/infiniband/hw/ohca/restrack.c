@@ -87,6 +87,8 @@ int ohca_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ibsrq)
 
 static const char *ohca_mr_memory(const struct ohca_mr *mr)
 {
+	if (mr->status)
+		return "integrity";
 	if (mr->list)
 		return mr->gaps ? "blocks" : "pages";
 	return mr->umem ? "user" : "dma";
