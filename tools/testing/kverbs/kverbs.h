@@ -28,6 +28,7 @@ struct kv_pair {
 	atomic_t events[2];		/* completion events of each CQ */
 	atomic_t last_wqes;		/* QP_LAST_WQE_REACHED of either QP */
 	struct ib_srq *srq;		/* of side 1, if the QPs are created after it */
+	u32 create_flags;		/* IB_QP_CREATE_* of the QPs that are created next */
 	u8 timeout;			/* of the QPs that are connected next */
 };
 
@@ -74,6 +75,8 @@ extern const struct kv_test kv_memory_tests[];
 extern const int kv_memory_test_count;
 extern const struct kv_test kv_access_tests[];
 extern const int kv_access_test_count;
+extern const struct kv_test kv_integrity_tests[];
+extern const int kv_integrity_test_count;
 extern const struct kv_test kv_ulp_tests[];
 extern const int kv_ulp_test_count;
 extern const struct kv_test kv_srq_tests[];

@@ -131,6 +131,7 @@ int kv_pair_create_qps(struct kv_pair *pair)
 			.event_handler = kv_qp_event,
 			.qp_context = pair,
 			.cap = pair->cap,
+			.create_flags = pair->create_flags,
 			.sq_sig_type = IB_SIGNAL_REQ_WR,
 			.qp_type = pair->type,
 			.port_num = KV_PORT,	/* for rdma_rw */

@@ -12,6 +12,7 @@ static const struct {
 	{ kv_queue_tests, &kv_queue_test_count },
 	{ kv_memory_tests, &kv_memory_test_count },
 	{ kv_access_tests, &kv_access_test_count },
+	{ kv_integrity_tests, &kv_integrity_test_count },
 	{ kv_ulp_tests, &kv_ulp_test_count },
 	{ kv_srq_tests, &kv_srq_test_count },
 	{ kv_service_tests, &kv_service_test_count },

@@ -93,6 +93,24 @@ static int kv_feature_sg_gaps(struct kv_pair *pair, bool offered)
 	return kv_feature_mr(pair, IB_MR_TYPE_SG_GAPS, offered);
 }
 
+static int kv_feature_integrity(struct kv_pair *pair, bool offered)
+{
+	const struct ib_device_attr *attrs = &pair->device->attrs;
+	struct ib_mr *mr = ib_alloc_mr_integrity(pair->pd, 4, 4);
+
+	KV_CHECK(!!(attrs->kernel_cap_flags & IBK_INTEGRITY_HANDOVER) == offered);
+	KV_CHECK(!!attrs->sig_prot_cap == offered && !!attrs->sig_guard_cap == offered);
+	KV_CHECK(!!attrs->max_pi_fast_reg_page_list_len == offered);
+	if (!IS_ERR(mr))
+		ib_dereg_mr(mr);
+	KV_CHECK(!kv_feature_call(PTR_ERR_OR_ZERO(mr), offered));
+	kv_pair_destroy_qps(pair);
+	pair->create_flags = IB_QP_CREATE_INTEGRITY_EN;
+	/* ib_core asks for the capability by itself. */
+	KV_CHECK(!kv_pair_create_qps(pair) == offered);
+	return 0;
+}
+
 /*
  * Posted on a connected queue pair.  That what is accepted works is for the other tests;
  * here the bytes are valid, and the status of what needs a key to invalidate is not.
@@ -184,6 +202,7 @@ static const struct {
 	{ "moderation", kv_feature_moderation },
 	{ "fast-reg", kv_feature_fast_reg },
 	{ "sg-gaps", kv_feature_sg_gaps },
+	{ "integrity", kv_feature_integrity },
 	{ "atomic", kv_feature_atomic },
 	{ "masked-atomic", kv_feature_masked_atomic },
 	{ "atomic-write", kv_feature_atomic_write },

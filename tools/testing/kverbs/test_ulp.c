@@ -10,6 +10,7 @@
 #include <rdma/rw.h>
 
 #include "region.h"
+#include "ulp.h"
 
 /* While a READ waits for its answer: 4.096 us * 2^18, about a second, eight times. */
 #define KV_LONG_TIMEOUT	18
@@ -148,42 +149,6 @@ static int kv_test_unfenced(struct kv_pair *pair)
 	return kv_with_fence(pair, kv_unfenced);
 }
 
-/* The pair with a CQ that is polled for it, in a workqueue. */
-static int kv_with_polled_cq(struct kv_pair *pair, int (*run)(struct kv_pair *pair))
-{
-	struct ib_cq *own[2] = { pair->cq[0], pair->cq[1] };
-	struct ib_cq *cq;
-	int ret;
-
-	kv_pair_destroy_qps(pair);
-	cq = ib_alloc_cq(pair->device, NULL, 4 * KV_DEPTH, 0, IB_POLL_WORKQUEUE);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	pair->cq[0] = cq;
-	pair->cq[1] = cq;
-	ret = kv_pair_create_qps(pair) ?: kv_pair_connect(pair) ?: run(pair);
-	kv_pair_destroy_qps(pair);
-	pair->cq[0] = own[0];
-	pair->cq[1] = own[1];
-	ib_free_cq(cq);
-	return ret;
-}
-
-struct kv_counted {
-	struct ib_cqe cqe;
-	struct completion all;
-	int done, failed, wanted;
-};
-
-static void kv_count(struct ib_cq *cq, struct ib_wc *wc)
-{
-	struct kv_counted *counted = container_of(wc->wr_cqe, struct kv_counted, cqe);
-
-	counted->failed += wc->status != IB_WC_SUCCESS;
-	if (++counted->done == counted->wanted)
-		complete(&counted->all);
-}
-
 #define KV_DRAINED	20
 
 /* Both queues are full when they are drained; afterwards nothing comes any more. */
@@ -222,7 +187,6 @@ static int kv_test_drain(struct kv_pair *pair)
 
 #define KV_RW_PAGES	9
 #define KV_RW_LENGTH	(KV_RW_PAGES * SZ_4K - 200)
-#define KV_RW_WAIT	(10 * HZ)
 
 struct kv_rw {
 	u8 *memory[KV_RW_PAGES];
