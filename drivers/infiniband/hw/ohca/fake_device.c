@@ -50,12 +50,23 @@ static u32 ohca_fake_register(struct ohca_fake_device *fake, unsigned int offset
 	return fake->registers[offset / sizeof(u32)];
 }
 
+/*
+ * An access to a register waits for the device's process, which may be asleep: nobody
+ * shall spin on the command queue's lock as long.
+ */
+static void ohca_fake_register_accessed(struct ohca_fake_device *fake)
+{
+	if (fake->dev)
+		lockdep_assert_not_held(&fake->dev->cmdq.lock);
+}
+
 static unsigned long ohca_fake_read(void *priv, unsigned int offset, int size)
 {
 	struct ohca_fake_device *fake = priv;
 	unsigned long flags;
 	u32 value;
 
+	ohca_fake_register_accessed(fake);
 	if (size != sizeof(u32) || fake->status == OHCA_STATUS_GONE)
 		return ~0UL;
 	spin_lock_irqsave(&fake->lock, flags);
@@ -69,6 +80,7 @@ static void ohca_fake_write(void *priv, unsigned int offset, int size, unsigned 
 	struct ohca_fake_device *fake = priv;
 	unsigned long flags;
 
+	ohca_fake_register_accessed(fake);
 	if (size != sizeof(u32) || fake->status == OHCA_STATUS_GONE)
 		return;
 	spin_lock_irqsave(&fake->lock, flags);

@@ -45,7 +45,7 @@ struct ohca_fake_device {
 	struct device *parent;
 	struct irq_domain *interrupts;
 	struct ohca_uar *uars;
-	spinlock_t lock;		/* all below; inside the command queue's */
+	spinlock_t lock;		/* all below */
 	u64 features;
 	u32 status;			/* OHCA_STATUS_* */
 	u32 fail_reason;
