@@ -100,7 +100,7 @@ void at_lives_add(struct ib_device *device);
 void at_lives_remove(void);
 int at_lives_end(void);
 
-int at_bench(struct ib_device *device, u32 connections, const char *form);
+int at_bench(struct ib_device *device, u32 connections, u32 limit_ms, const char *form);
 int at_cost(struct ib_device *device);
 
 #endif /* ATOMIC_H */

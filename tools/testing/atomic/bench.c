@@ -69,7 +69,13 @@ static void at_bench_tell(const char *how, u32 connections, const struct at_benc
 		div64_u64(busy_us * NSEC_PER_USEC, connections));
 }
 
-static int at_bench_sync(struct ib_device *device, u32 connections)
+/* As many as asked for, or as many as there is time for. */
+static bool at_bench_time_over(const struct at_bench_clock *clock, u32 limit_ms)
+{
+	return limit_ms && ktime_ms_delta(ktime_get(), clock->begin) >= limit_ms;
+}
+
+static int at_bench_sync(struct ib_device *device, u32 connections, u32 limit_ms)
 {
 	struct ib_cq_init_attr attr = { .cqe = 4 * AT_DEPTH };
 	struct at_setup setup = { .device = device };
@@ -91,10 +97,10 @@ static int at_bench_sync(struct ib_device *device, u32 connections)
 		goto err_pd;
 	}
 	at_bench_begin_clock(&clock);
-	for (i = 0; !ret && i < connections; i++)
+	for (i = 0; !ret && i < connections && !at_bench_time_over(&clock, limit_ms); i++)
 		ret = at_bench_one(&setup);
 	if (!ret)
-		at_bench_tell("synchronous", connections, &clock);
+		at_bench_tell("synchronous", i, &clock);
 	ib_destroy_cq(setup.cq);
 err_pd:
 	ib_dealloc_pd(setup.pd);
@@ -113,8 +119,11 @@ struct at_bench_slot {
 
 struct at_bench {
 	struct at_setup setup;
+	struct at_bench_clock clock;
+	u32 limit_ms;		/* 0: none */
 	struct at_bench_slot slots[AT_PARALLEL];
 	atomic_t left;		/* connections to be begun */
+	atomic_t count;		/* of those begun */
 	atomic_t active;
 	int error;
 	struct completion over;
@@ -160,10 +169,12 @@ static void at_bench_begin(struct at_bench_slot *slot)
 	struct at_bench *bench = slot->bench;
 	struct ib_qp *qp;
 
-	if (atomic_dec_return(&bench->left) < 0) {
+	if (atomic_dec_return(&bench->left) < 0 ||
+	    at_bench_time_over(&bench->clock, bench->limit_ms)) {
 		at_bench_end(bench, 0);
 		return;
 	}
+	atomic_inc(&bench->count);
 	ohca_op_init(&slot->op, bench->setup.async, at_bench_connected, slot);
 	/* What it returns the callback has in its operation, and may have had already. */
 	qp = ohca_qp_take_connected(&slot->op, bench->setup.qps, NULL, NULL, &slot->attr,
@@ -172,10 +183,9 @@ static void at_bench_begin(struct at_bench_slot *slot)
 		at_bench_end(bench, PTR_ERR(qp));
 }
 
-static int at_bench_async(struct ib_device *device, u32 connections)
+static int at_bench_async(struct ib_device *device, u32 connections, u32 limit_ms)
 {
 	struct at_bench *bench = vzalloc(sizeof(*bench));
-	struct at_bench_clock clock;
 	int i, ret;
 
 	if (!bench)
@@ -186,7 +196,8 @@ static int at_bench_async(struct ib_device *device, u32 connections)
 	init_completion(&bench->over);
 	atomic_set(&bench->left, connections);
 	atomic_set(&bench->active, AT_PARALLEL);
-	at_bench_begin_clock(&clock);
+	bench->limit_ms = limit_ms;
+	at_bench_begin_clock(&bench->clock);
 	for (i = 0; i < AT_PARALLEL; i++) {
 		bench->slots[i].bench = bench;
 		at_connect_attr(&bench->setup, 2, &bench->slots[i].attr);
@@ -195,7 +206,7 @@ static int at_bench_async(struct ib_device *device, u32 connections)
 	wait_for_completion(&bench->over);
 	ret = bench->error;
 	if (!ret)
-		at_bench_tell("asynchronous", connections, &clock);
+		at_bench_tell("asynchronous", atomic_read(&bench->count), &bench->clock);
 	at_close(&bench->setup);
 out:
 	vfree(bench);
@@ -203,7 +214,7 @@ out:
 }
 
 /* @form: synchronous or asynchronous; both if it is empty and the device has both */
-int at_bench(struct ib_device *device, u32 connections, const char *form)
+int at_bench(struct ib_device *device, u32 connections, u32 limit_ms, const char *form)
 {
 	bool only_sync = !strcmp(form, "synchronous"), only_async = !strcmp(form, "asynchronous");
 	struct ohca_async *async = ohca_async_open(device);
@@ -214,8 +225,8 @@ int at_bench(struct ib_device *device, u32 connections, const char *form)
 	else if (only_async)
 		return PTR_ERR(async);
 	if (!only_async)
-		ret = at_bench_sync(device, connections);
+		ret = at_bench_sync(device, connections, limit_ms);
 	if (ret || only_sync || IS_ERR(async))	/* another driver's */
 		return ret;
-	return at_bench_async(device, connections);
+	return at_bench_async(device, connections, limit_ms);
 }

@@ -36,6 +36,10 @@ static char *form = "";
 module_param(form, charp, 0444);
 MODULE_PARM_DESC(form, "of the benchmark: synchronous or asynchronous; both");
 
+static uint limit_ms;
+module_param(limit_ms, uint, 0444);
+MODULE_PARM_DESC(limit_ms, "of the benchmark: as many connections as there are in so much time, but no more");
+
 static bool cost;
 module_param(cost, bool, 0444);
 MODULE_PARM_DESC(cost, "no tests, but what operations cost their caller");
@@ -84,7 +88,7 @@ static int at_run_storm(struct ib_device *ibdev)
 static int at_once(struct ib_device *ibdev)
 {
 	if (bench)
-		return at_bench(ibdev, bench, form);
+		return at_bench(ibdev, bench, limit_ms, form);
 	if (cost)
 		return at_cost(ibdev);
 	if (storm)
