@@ -12,7 +12,10 @@ from table import METHOD, csv, markdown, reached, rows, text
 def main():
     folder = sys.argv[1]
     with open(os.path.join(folder, "results.json"), encoding="ascii") as f:
-        table = rows(json.load(f))
+        results = json.load(f)
+    with open(os.path.join(folder, "cost.json"), encoding="ascii") as f:
+        results["cost"] = json.load(f)
+    table = rows(results)
     for name, content in (("bench.md", markdown(table)), ("bench.csv", csv(table)), ("bench.svg", svg(table))):
         with open(os.path.join(folder, name), "w", encoding="ascii") as f:
             f.write(content)
