@@ -166,6 +166,7 @@ static void ohca_finish_locked(struct ohca_cmd *cmd, int result, struct list_hea
  * process takes notice: nobody shall spin on the lock meanwhile.
  */
 static void ohca_cmdq_unlock(struct ohca_dev *dev, unsigned long flags)
+	__releases(&dev->cmdq.lock)
 {
 	struct ohca_cmdq *q = &dev->cmdq;
 	bool ring = q->entered;
