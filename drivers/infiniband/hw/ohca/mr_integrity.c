@@ -9,6 +9,7 @@
  * look at that memory.
  */
 
+#include <linux/math64.h>
 #include <linux/t10-pi.h>
 
 #include "ohca.h"
@@ -59,20 +60,20 @@ int ohca_map_mr_sg_pi(struct ib_mr *ibmr, struct scatterlist *data_sg, int data_
 		      int meta_sg_nents, unsigned int *meta_sg_offset)
 {
 	struct ohca_mr *mr = to_ohca_mr(ibmr);
-	u64 data_length, meta_length = 0;
 	int ret;
 
 	if (!mr->status || data_sg_nents < 1 || meta_sg_nents < 0)
 		return -EINVAL;
 	mr->list_count = 0;
 	mr->data_count = 0;
-	ret = ohca_add_all(mr, data_sg, data_sg_nents, data_sg_offset, &data_length);
+	mr->meta_length = 0;
+	ret = ohca_add_all(mr, data_sg, data_sg_nents, data_sg_offset, &mr->data_length);
 	if (ret)
 		return ret;
 	mr->data_count = mr->list_count;
 	if (meta_sg_nents)
-		ret = ohca_add_all(mr, meta_sg, meta_sg_nents, meta_sg_offset, &meta_length);
-	if (!ret && meta_length > INT_MAX)
+		ret = ohca_add_all(mr, meta_sg, meta_sg_nents, meta_sg_offset, &mr->meta_length);
+	if (!ret && mr->meta_length > INT_MAX)
 		ret = -EINVAL;
 	if (ret) {
 		mr->data_count = 0;
@@ -80,8 +81,8 @@ int ohca_map_mr_sg_pi(struct ib_mr *ibmr, struct scatterlist *data_sg, int data_
 	}
 	/* Some users fill in sig_attrs before this, some after: it must not depend on them. */
 	ibmr->iova = 0;
-	ibmr->length = data_length + meta_length;
-	ibmr->sig_attrs->meta_length = meta_length;
+	ibmr->length = mr->data_length + mr->meta_length;
+	ibmr->sig_attrs->meta_length = mr->meta_length;
 	return 0;
 }
 
@@ -134,6 +135,23 @@ static int ohca_signature_interval(const struct ib_sig_attrs *attrs)
 	return interval;
 }
 
+/*
+ * The data must be whole intervals, and memory have a tuple for each: behind it, if there is
+ * no metadata.  The device would refuse, too, but take the queue pair to error.
+ */
+static bool ohca_signature_fits(const struct ohca_mr *mr, u32 interval)
+{
+	bool memory = mr->ibmr.sig_attrs->mem.sig_type != IB_SIG_TYPE_NONE;
+	bool among_data = memory && mr->list_count == mr->data_count;
+	u64 count;
+	u32 rest;
+
+	if (!interval)
+		return true;
+	count = div_u64_rem(mr->data_length, interval + (among_data ? OHCA_TUPLE_SIZE : 0), &rest);
+	return !rest && (!memory || among_data || mr->meta_length >= count * OHCA_TUPLE_SIZE);
+}
+
 /* Of a WQE that has been zeroed. */
 int ohca_build_reg_integrity(struct ohca_qp *qp, struct ohca_sq_wqe *wqe,
 			     const struct ib_send_wr *wr)
@@ -151,6 +169,8 @@ int ohca_build_reg_integrity(struct ohca_qp *qp, struct ohca_sq_wqe *wqe,
 	interval = ohca_signature_interval(attrs);
 	if (interval < 0)
 		return interval;
+	if (!ohca_signature_fits(mr, interval))
+		return -EINVAL;
 	*args = (struct ohca_wqe_register_integrity) {
 		.start = cpu_to_le64(reg->access & IB_ZERO_BASED ? 0 : mr->ibmr.iova),
 		.list_address = cpu_to_le64(mr->list_dma),

@@ -26,7 +26,7 @@ static void ohca_test_dereg_integrity(void *mr)
 	ib_dereg_mr(mr);
 }
 
-/* Data of 0x1000, 0x800 and 0x200 bytes, protection information of 0x40 and 0x20. */
+/* 13 intervals of 512 bytes in 0x1000, 0x800 and 0x200 bytes, their tuples in 0x40 and 0x28. */
 static struct ohca_test_integrity *ohca_test_integrity_create(struct kunit *test)
 {
 	struct ohca_test_integrity *it = kunit_kzalloc(test, sizeof(*it), GFP_KERNEL);
@@ -52,7 +52,7 @@ static struct ohca_test_integrity *ohca_test_integrity_create(struct kunit *test
 	sg_dma_address(&it->meta[0]) = 0x300210;
 	sg_dma_len(&it->meta[0]) = 0x40;
 	sg_dma_address(&it->meta[1]) = 0x500008;
-	sg_dma_len(&it->meta[1]) = 0x20;
+	sg_dma_len(&it->meta[1]) = 0x28;
 	it->wr = (struct ib_reg_wr) { .mr = mr, .key = 0x1234, .access = IB_ACCESS_LOCAL_WRITE };
 	return it;
 }
@@ -71,15 +71,15 @@ static int ohca_test_build(struct ohca_test_integrity *it)
 static void ohca_test_integrity_list(struct kunit *test)
 {
 	static const struct { u64 address, length; } blocks[] = {
-		{ 0x100000, 0x1800 }, { 0x300010, 0x200 }, { 0x300210, 0x40 }, { 0x500008, 0x20 },
+		{ 0x100000, 0x1800 }, { 0x300010, 0x200 }, { 0x300210, 0x40 }, { 0x500008, 0x28 },
 	};
 	struct ohca_test_integrity *it = ohca_test_integrity_create(test);
 	const struct ohca_block *list = it->mr->list;
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, ohca_test_map(it), 0);
-	KUNIT_EXPECT_EQ(test, it->mr->ibmr.length, 0x1a00 + 0x60);
-	KUNIT_EXPECT_EQ(test, it->mr->ibmr.sig_attrs->meta_length, 0x60);
+	KUNIT_EXPECT_EQ(test, it->mr->ibmr.length, 0x1a00 + 0x68);
+	KUNIT_EXPECT_EQ(test, it->mr->ibmr.sig_attrs->meta_length, 0x68);
 	KUNIT_EXPECT_EQ(test, it->mr->data_count, 2);
 	KUNIT_ASSERT_EQ(test, it->mr->list_count, ARRAY_SIZE(blocks));
 	for (i = 0; i < ARRAY_SIZE(blocks); i++) {
@@ -193,6 +193,22 @@ static void ohca_test_integrity_refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ohca_test_build(it), -EINVAL);
 	it->qp->integrity_en = true;
 
+	/* No whole intervals; a tuple too few; none, and no room among the data. */
+	attrs->mem.sig.dif.pi_interval = 4096;
+	KUNIT_EXPECT_EQ(test, ohca_test_build(it), -EINVAL);
+	attrs->mem.sig.dif.pi_interval = 512;
+	KUNIT_EXPECT_EQ(test, ohca_test_build(it), 0);
+	sg_dma_len(&it->meta[1]) -= 8;
+	KUNIT_ASSERT_EQ(test, ohca_test_map(it), 0);
+	KUNIT_EXPECT_EQ(test, ohca_test_build(it), -EINVAL);
+	KUNIT_ASSERT_EQ(test, ib_map_mr_sg_pi(&it->mr->ibmr, it->data, 3, NULL, NULL, 0, NULL,
+					      SZ_4K), 0);
+	KUNIT_EXPECT_EQ(test, ohca_test_build(it), -EINVAL);
+	sg_dma_len(&it->data[2]) = 520 * 13 - 0x1800;
+	KUNIT_ASSERT_EQ(test, ib_map_mr_sg_pi(&it->mr->ibmr, it->data, 3, NULL, NULL, 0, NULL,
+					      SZ_4K), 0);
+	KUNIT_EXPECT_EQ(test, ohca_test_build(it), 0);
+
 	/* Each kind of MR has a work request of its own. */
 	KUNIT_EXPECT_EQ(test, ohca_build_reg_mr(it->verbs->fake->dev, &it->out.wqe, &it->wr.wr),
 			-EINVAL);
@@ -222,7 +238,7 @@ static void ohca_test_integrity_status(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, ohca_test_map(it), 0);
 	attrs->mem.sig_type = IB_SIG_TYPE_T10_DIF;
-	attrs->mem.sig.dif.pi_interval = 4096;
+	attrs->mem.sig.dif.pi_interval = 512;
 	KUNIT_ASSERT_EQ(test, ohca_test_build(it), 0);
 	KUNIT_EXPECT_EQ(test, ib_check_mr_status(mr, IB_MR_CHECK_SIG_STATUS, &status), 0);
 	KUNIT_EXPECT_EQ(test, status.fail_status, 0);
@@ -237,7 +253,7 @@ static void ohca_test_integrity_status(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, status.sig_err.err_type, errors[i].type);
 		KUNIT_EXPECT_EQ(test, status.sig_err.expected, 5);
 		KUNIT_EXPECT_EQ(test, status.sig_err.actual, 6);
-		KUNIT_EXPECT_EQ(test, status.sig_err.sig_err_offset, 3 * (4096 + 8));
+		KUNIT_EXPECT_EQ(test, status.sig_err.sig_err_offset, 3 * (512 + 8));
 		KUNIT_EXPECT_EQ(test, status.sig_err.key, 0x1234);
 	}
 	/* Nothing that this driver knows. */

@@ -252,6 +252,8 @@ struct ohca_mr {
 
 	/* Integrity MRs: blocks of the data, then of the protection information. */
 	u32 data_count;			/* of list_count */
+	u64 data_length;		/* bytes, of all of them */
+	u64 meta_length;
 	u32 interval;			/* bytes of data with a tuple, as of the last REG_MR */
 	struct ohca_integrity_status *status;	/* behind the list; NULL: another MR */
 	struct ohca_pool_member pool;
