@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""NVMe over RDMA: a RAM disk as target, and the host's connection to it."""
+"""NVMe over RDMA: a disk of the kernel's as target, and the host's connection to it."""
 import glob
 import os
 import re
@@ -39,15 +39,18 @@ LOOP = "loop"
 
 
 class Target:
-    """The RAM disk, offered at an address, or at LOOP."""
+    """A disk, by default that of prepare(), offered at an address, or at LOOP; protected: with its protection information."""
 
-    def __init__(self, address, use_srq="N"):
+    def __init__(self, address, use_srq="N", disk=None, protected=False):
         self._module = "nvme-loop" if address == LOOP else "nvmet-rdma"
         run("modprobe", self._module, *([] if address == LOOP else [f"use_srq={use_srq}"]))
         for path in (_NAMESPACE, _PORT):
             os.makedirs(path)
         write(f"{_SUBSYSTEM}/attr_allow_any_host", "1")
-        write(f"{_NAMESPACE}/device_path", _RAM_DISK if os.path.exists(_RAM_DISK) else _NULL_DISK)
+        if protected:
+            write(f"{_SUBSYSTEM}/attr_pi_enable", "1")
+            write(f"{_PORT}/param_pi_enable", "1")
+        write(f"{_NAMESPACE}/device_path", disk or (_RAM_DISK if os.path.exists(_RAM_DISK) else _NULL_DISK))
         write(f"{_NAMESPACE}/enable", "1")
         write(f"{_PORT}/addr_trtype", "loop" if address == LOOP else "rdma")
         if address != LOOP:
