@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections import namedtuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest"))
@@ -154,6 +155,35 @@ def measure_connections(results, module, rounds):
     say(f"connections: {row}")
 
 
+def _latency(milliseconds):
+    count, median, p99, most = map(int, run("timer_latency", str(milliseconds), deadline=120).split())
+    return {"count": count, "median": median / 1000, "p99": p99 / 1000, "max": most / 1000}
+
+
+def _latency_during(module, form, milliseconds):
+    """While connections come and go, for longer than it takes to measure."""
+    with subprocess.Popen(["insmod", module, "bench=2000000000", f"limit_ms={2 * milliseconds}", f"form={form}"]) as storm:
+        time.sleep(0.5)
+        row = _latency(milliseconds)
+        check(storm.poll() is None, f"the {form} connections were over before the latency was measured")
+    check(storm.returncode == 0, f"insmod: status {storm.returncode}")
+    run("rmmod", "atomic")
+    return row
+
+
+def measure_timer_latency(results, module, rounds):
+    """Of a task that has nothing to do with it, in us; the best of the rounds."""
+    milliseconds = 3000
+    row = results.setdefault("timer_latency", {})
+    for _ in range(rounds):
+        found = {"idle": _latency(milliseconds)}
+        for form in ("asynchronous", "synchronous"):
+            found[form] = _latency_during(module, form, milliseconds)
+        say(f"timer latency: {found}")
+        for name, values in found.items():
+            row[name] = {key: better(row.get(name, {}).get(key), value, False) for key, value in values.items()}
+
+
 def main():
     output, quick = sys.argv[1], "--quick" in sys.argv[2:]
     keep_two_providers()
@@ -165,7 +195,9 @@ def main():
     measure_idle_qps(results, 10000 if quick else 100000)
     measure_instructions(results)
     run("modprobe", "rdma_cm")
-    measure_connections(results, os.path.join(os.path.dirname(output), "atomic.ko"), 1 if quick else 3)
+    module = os.path.join(os.path.dirname(output), "atomic.ko")
+    measure_connections(results, module, 1 if quick else 3)
+    measure_timer_latency(results, module, 1 if quick else 3)
     # the last one: it takes rxe0 away
     measure_ulps(results, 1 if quick else 2, os.path.join(os.path.dirname(output), "kverbs", "kverbs.ko"), say)
     with open(output, "w", encoding="ascii") as f:

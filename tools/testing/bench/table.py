@@ -71,6 +71,7 @@ def rows(results):
                      pairs["kernel"] / pairs["user"], 20))
     table += _connections(results["connections"])
     table += _cost(results["cost"])
+    table += _timer_latency(results["timer_latency"])
     cost = results["instructions_per_write"]["ohca0"]
     table.append(Row("guest instructions per 8 B WRITE", "", cost, _RXE_INSTRUCTIONS, "rxe (measured before)",
                      _RXE_INSTRUCTIONS / cost, _RXE_INSTRUCTIONS / 600))
@@ -94,6 +95,15 @@ def _cost(cost):
     for yardstick, name in (("ohca0 synchronous", "synchronous verbs"), ("rxe0 synchronous", "rxe")):
         other = cost["connections"][yardstick]
         yield Row("guest instructions per connection, asynchronous", "", ours, other, name, other / ours, None)
+
+
+def _timer_latency(latency):
+    """Of a task that has nothing to do with it."""
+    for percentile, title in (("median", "median"), ("p99", "99th percentile"), ("max", "maximum")):
+        for yardstick in ("idle", "synchronous"):
+            yield _compared(f"timer latency during asynchronous connections, {title}", "us",
+                            latency["asynchronous"][percentile], latency[yardstick][percentile],
+                            "nothing going on" if yardstick == "idle" else "synchronous connections", None)
 
 
 def _idle(idle):
@@ -126,7 +136,8 @@ METHOD = (
     "on post_poll_cost in the guest, one ibv_post_send() and one ibv_poll_cq() call per operation, difference of two run "
     "lengths; the target of a WRITE executes nothing, and there is no kernel code on the path. "
     "NVMe, NFS: fio with direct I/O, both ends in the guest, RAM disk and tmpfs. Fast registrations: REG_MR and LOCAL_INV, "
-    "16 of each a doorbell. Kernel instructions: a guest of QEMU's -icount, whose clock counts them. "
+    "16 of each a doorbell. Kernel instructions: a guest of QEMU's -icount, whose clock counts them. Timer latency: "
+    "a timer each millisecond on each processor, at real-time priority, as cyclictest. "
     "ratio: how many times better ohca0 is."
 )
 HEADER = ("", "unit", "ohca0", "yardstick", "", "ratio", "target")
