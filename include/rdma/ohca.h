@@ -44,6 +44,7 @@ struct ohca_op;
 struct ohca_op_batch;
 struct ohca_op_queue;
 struct ohca_op_type;
+struct ohca_unclaimed_qp;
 
 /* ohca_cmd.flags */
 #define OHCA_CMD_NOWAIT		0x01	/* -EBUSY instead of waiting for a free slot */
@@ -114,6 +115,7 @@ struct ohca_op {
 		struct ib_cq *cq;
 		struct ib_srq *srq;
 		struct ib_mr *mr;
+		struct ohca_unclaimed_qp *unclaimed;	/* of the driver itself */
 	};
 
 	/* private: */
@@ -137,6 +139,7 @@ struct ohca_op {
 	} in;
 	union {
 		struct ohca_cmd_query_qp_out query_qp;
+		struct ohca_cmd_create_qp_out create_qp;
 	} out;
 	struct {
 		int mask;		/* enum ib_qp_attr_mask */

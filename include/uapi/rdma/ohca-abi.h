@@ -110,10 +110,12 @@ struct ohca_create_qp_req {
 	__u8  log_rq_stride;
 	__u32 comp_mask;		/* OHCA_CREATE_QP_* */
 	__u32 uar_index;		/* OHCA_CREATE_QP_UAR: of an OHCA_OBJECT_UAR of this context */
-	__u32 reserved_120;
+	__u32 qpn;			/* OHCA_CREATE_QP_CLAIM */
 };
 
 #define OHCA_CREATE_QP_UAR	0x1
+/* Claims what ASYNC_QUEUE_CREATE_QPS has created in this context: all else is to be the same. */
+#define OHCA_CREATE_QP_CLAIM	0x2
 
 struct ohca_create_qp_resp {
 	__u32 qpn;
@@ -165,10 +167,21 @@ enum ohca_uar_destroy_attributes {
  * not yet read.  What is wrong with one operation (EINVAL, EOPNOTSUPP, ...) is in its
  * completion.  Those on one queue pair are carried out in their order; its destruction
  * waits for them.
+ *
+ * CREATE_QPS: queue pairs of the device, for which there are no handles yet.  Each ends by a
+ * completion, likewise, which has its number; create_qp with OHCA_CREATE_QP_CLAIM then makes
+ * the object without a command.  What nobody has claimed is destroyed with the file.  There
+ * are at most as many as the file is deep (EAGAIN).  The buffers are pinned, and PD, CQs and
+ * SRQ in use (EBUSY), from the call on.
+ *
+ * OHCA_ASYNC_DESTROY_QP takes the device's queue pair away and unpins its buffer.  The handle
+ * is left: destroy_qp frees it without a command, any operation gives EINVAL.  Until it has
+ * ended other operations give ENODEV or EAGAIN, another destruction EBUSY.
  */
 enum ohca_async_queue_methods {
 	OHCA_METHOD_ASYNC_QUEUE_ALLOC = (1U << UVERBS_ID_NS_SHIFT),
 	OHCA_METHOD_ASYNC_QUEUE_SUBMIT,
+	OHCA_METHOD_ASYNC_QUEUE_CREATE_QPS,
 };
 
 enum ohca_async_queue_alloc_attributes {
@@ -180,6 +193,16 @@ enum ohca_async_queue_submit_attributes {
 	OHCA_ATTR_ASYNC_QUEUE_SUBMIT_FD = (1U << UVERBS_ID_NS_SHIFT),
 	OHCA_ATTR_ASYNC_QUEUE_SUBMIT_QPS,	/* in, handles: one for each operation */
 	OHCA_ATTR_ASYNC_QUEUE_SUBMIT_OPERATIONS, /* in, struct ohca_async_operation[1..OHCA_ASYNC_BATCH_MAX] */
+};
+
+enum ohca_async_queue_create_qps_attributes {
+	OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_FD = (1U << UVERBS_ID_NS_SHIFT),
+	OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_PD,
+	OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_SEND_CQ,
+	OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_RECV_CQ, /* not of XRC_INI */
+	OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_SRQ,	/* optional */
+	OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_INIT,	/* in, struct ohca_async_qp_init: of all of them */
+	OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_REQUESTS, /* in, struct ohca_async_create_qp[1..OHCA_ASYNC_BATCH_MAX] */
 };
 
 #define OHCA_ASYNC_DEPTH_MAX	65536
@@ -219,6 +242,7 @@ struct ohca_async_qp_attr {
 #define OHCA_ASYNC_MODIFY_QP		1
 #define OHCA_ASYNC_CONNECT_QP		2	/* through every state up to attr.qp_state */
 #define OHCA_ASYNC_DISCONNECT_QP	3	/* to ERR, and until all is flushed; no attr */
+#define OHCA_ASYNC_DESTROY_QP		4	/* not XRC_TGT; no attr */
 
 struct ohca_async_operation {
 	__aligned_u64 user_data;	/* comes back in the completion */
@@ -228,10 +252,27 @@ struct ohca_async_operation {
 	__u32 reserved_280[2];
 };
 
+/* As in create_qp. */
+struct ohca_async_qp_init {
+	__u32 qp_type;			/* enum ib_uverbs_qp_type: RC, UC, UD, XRC_INI */
+	__u32 create_flags;		/* enum ib_uverbs_qp_create_flags: BLOCK_MULTICAST_LOOPBACK */
+	__u32 sq_sig_all;		/* 0 or 1 */
+	__u32 max_send_wr;
+	__u32 max_recv_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline_data;		/* bytes */
+};
+
+struct ohca_async_create_qp {
+	__aligned_u64 user_data;	/* comes back in the completion */
+	struct ohca_create_qp_req request;
+};
+
 struct ohca_async_completion {
 	__aligned_u64 user_data;
 	__u32 error;			/* 0 or an errno */
-	__u32 detail;			/* of error: OHCA_CMD_DETAIL_*; diagnosis only */
+	__u32 detail;			/* OHCA_CMD_DETAIL_*, for diagnosis; CREATE_QPS without error: the number */
 };
 
 #endif /* OHCA_ABI_H */

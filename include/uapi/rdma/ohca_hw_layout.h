@@ -494,7 +494,21 @@ OHCA_LAYOUT_FIELD(ohca_create_qp_req, log_sq_stride, 26, 1);
 OHCA_LAYOUT_FIELD(ohca_create_qp_req, log_rq_stride, 27, 1);
 OHCA_LAYOUT_FIELD(ohca_create_qp_req, comp_mask, 28, 4);
 OHCA_LAYOUT_FIELD(ohca_create_qp_req, uar_index, 32, 4);
-OHCA_LAYOUT_FIELD(ohca_create_qp_req, reserved_120, 36, 4);
+OHCA_LAYOUT_FIELD(ohca_create_qp_req, qpn, 36, 4);
+
+OHCA_LAYOUT_SIZE(ohca_async_qp_init, 32);
+OHCA_LAYOUT_FIELD(ohca_async_qp_init, qp_type, 0, 4);
+OHCA_LAYOUT_FIELD(ohca_async_qp_init, create_flags, 4, 4);
+OHCA_LAYOUT_FIELD(ohca_async_qp_init, sq_sig_all, 8, 4);
+OHCA_LAYOUT_FIELD(ohca_async_qp_init, max_send_wr, 12, 4);
+OHCA_LAYOUT_FIELD(ohca_async_qp_init, max_recv_wr, 16, 4);
+OHCA_LAYOUT_FIELD(ohca_async_qp_init, max_send_sge, 20, 4);
+OHCA_LAYOUT_FIELD(ohca_async_qp_init, max_recv_sge, 24, 4);
+OHCA_LAYOUT_FIELD(ohca_async_qp_init, max_inline_data, 28, 4);
+
+OHCA_LAYOUT_SIZE(ohca_async_create_qp, 48);
+OHCA_LAYOUT_FIELD(ohca_async_create_qp, user_data, 0, 8);
+OHCA_LAYOUT_FIELD(ohca_async_create_qp, request, 8, 40);
 
 OHCA_LAYOUT_SIZE(ohca_create_qp_resp, 16);
 OHCA_LAYOUT_FIELD(ohca_create_qp_resp, qpn, 0, 4);

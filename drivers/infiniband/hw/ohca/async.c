@@ -160,7 +160,7 @@ void ohca_op_queue_init(struct ohca_op_queue *queue)
 {
 	spin_lock_init(&queue->lock);
 	INIT_LIST_HEAD(&queue->ops);
-	queue->closed = false;
+	queue->closed = 0;
 }
 
 /* -EBUSY, and nothing has changed, while there are operations. */
@@ -173,18 +173,24 @@ int ohca_op_queue_close(struct ohca_op_queue *queue)
 	if (!list_empty(&queue->ops))
 		ret = -EBUSY;
 	else
-		queue->closed = true;
+		queue->closed = -ENODEV;
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return ret;
 }
 
-void ohca_op_queue_reopen(struct ohca_op_queue *queue)
+/* There is no operation; who comes from now on gets @error, or is taken if that is 0. */
+void ohca_op_queue_refuse(struct ohca_op_queue *queue, int error)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	queue->closed = false;
+	queue->closed = error;
 	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+void ohca_op_queue_reopen(struct ohca_op_queue *queue)
+{
+	ohca_op_queue_refuse(queue, 0);
 }
 
 /* Take no further operations, and sleep until those that are there have ended. */
@@ -193,7 +199,7 @@ void ohca_op_queue_wait_idle(struct ohca_dev *dev, struct ohca_op_queue *queue)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	queue->closed = true;
+	queue->closed = -ENODEV;
 	spin_unlock_irqrestore(&queue->lock, flags);
 	while (!list_empty_careful(&queue->ops)) {
 		ohca_cmdq_expire(dev);
@@ -218,14 +224,13 @@ int ohca_op_enter(struct ohca_op *op, bool *first)
 		return 0;
 	}
 	spin_lock_irqsave(&queue->lock, flags);
-	if (queue->closed) {
-		ret = -ENODEV;
-	} else {
+	ret = queue->closed;
+	if (!ret) {
 		*first = list_empty(&queue->ops);
 		WRITE_ONCE(op->state, *first ? OHCA_OP_BEGUN : OHCA_OP_QUEUED);
 		list_add_tail(&op->node, &queue->ops);
 		if (op->last)
-			queue->closed = true;
+			queue->closed = -ENODEV;
 	}
 	spin_unlock_irqrestore(&queue->lock, flags);
 	if (ret)

@@ -6,6 +6,7 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 #include <rdma/ohca.h>
 
@@ -37,11 +38,14 @@ enum ohca_op_ending {
  *		each operation whose start returned 0.  No sleep.  May be NULL
  * @go_on:	after OHCA_OP_GOES_ON, when the operation has left its queue: has
  *		ohca_op_finish() called some time.  No sleep
+ * @finalize:	of those that go on by ohca_op_finalize_later(): in a workqueue; returns the
+ *		operation's result.  May sleep
  */
 struct ohca_op_type {
 	int (*begin)(struct ohca_op *op);
 	int (*end)(struct ohca_op *op, int result);
 	void (*go_on)(struct ohca_op *op);
+	int (*finalize)(struct ohca_op *op);
 };
 
 /*
@@ -51,7 +55,14 @@ struct ohca_op_type {
 struct ohca_op_queue {
 	spinlock_t lock;	/* all of it */
 	struct list_head ops;
-	bool closed;		/* nothing is taken any more */
+	int closed;		/* an errno: what is returned instead of taking anything; or 0 */
+};
+
+/* Operations whose commands are over, and which go on where they may sleep. */
+struct ohca_op_finals {
+	spinlock_t lock;	/* ops */
+	struct list_head ops;
+	struct work_struct work;
 };
 
 /* Ends of operations that are to be told by the event handler. */
@@ -83,6 +94,7 @@ void ohca_async_wait_idle(struct ohca_async *async);
 
 void ohca_op_queue_init(struct ohca_op_queue *queue);
 int ohca_op_queue_close(struct ohca_op_queue *queue);
+void ohca_op_queue_refuse(struct ohca_op_queue *queue, int error);
 void ohca_op_queue_reopen(struct ohca_op_queue *queue);
 void ohca_op_queue_wait_idle(struct ohca_dev *dev, struct ohca_op_queue *queue);
 
@@ -96,6 +108,10 @@ int ohca_op_start(struct ohca_op *op, const struct ohca_op_type *type,
 int ohca_op_start_last(struct ohca_op *op, const struct ohca_op_type *type,
 		       struct ohca_op_queue *queue);
 void ohca_op_finish(struct ohca_op *op, int result);
+
+/* async_finalize.c */
+void ohca_op_finals_init(struct ohca_dev *dev);
+void ohca_op_finalize_later(struct ohca_op *op);
 
 /* Between async.c and async_batch.c. */
 int ohca_op_enter(struct ohca_op *op, bool *first);

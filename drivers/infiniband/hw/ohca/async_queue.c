@@ -7,6 +7,9 @@
  * read() finds it.  So all memory is allocated by SUBMIT, and there is as much
  * of it as the application has not read.
  *
+ * CREATE_QPS makes operations, too, of which each creates a queue pair that is then
+ * to be claimed (qp_deferred.c), and goes with the file if it is not.
+ *
  * The file is destroyed when it is closed, when its context is (process death,
  * too) and when the device leaves.  That waits until what is in flight has ended:
  * commands do, at the latest when they time out or the device fails.
@@ -28,11 +31,13 @@
 #include <rdma/uverbs_named_ioctl.h>
 
 #define OHCA_OPERATION_SIZE	sizeof(struct ohca_async_operation)
+#define OHCA_CREATION_SIZE	sizeof(struct ohca_async_create_qp)
 
 /* ib_core allocates it, with @uobject for the file. */
 struct ohca_async_queue {
 	struct ib_uobject uobject;
 	struct ohca_async async;
+	struct ohca_unclaimed_owner unclaimed;
 	spinlock_t lock;		/* all below; taken in hard interrupts */
 	struct list_head over;		/* struct ohca_async_request, to be read */
 	u32 unread;			/* submitted and not read */
@@ -45,6 +50,7 @@ struct ohca_async_request {
 	struct ohca_op op;
 	struct ohca_async_queue *queue;
 	struct list_head node;		/* of @queue->over */
+	bool creates;			/* an unclaimed queue pair */
 	struct ohca_async_completion completion;
 };
 
@@ -74,8 +80,13 @@ static void ohca_request_over(struct ohca_async_request *request, int error, u32
 
 static void ohca_request_done(struct ohca_op *op)
 {
+	struct ohca_async_request *request = op->context;
+	u32 detail = op->detail;
+
+	if (request->creates && !op->result)
+		detail = le32_to_cpu(op->out.create_qp.qpn);
 	/* The queue stays at least until this returns: the operation is in flight till then. */
-	ohca_request_over(op->context, op->result, op->detail);
+	ohca_request_over(request, op->result, detail);
 }
 
 /* --- read and poll ----------------------------------------------------------- */
@@ -328,6 +339,8 @@ static int ohca_start_request(struct ohca_async_request *request, struct ib_qp *
 		return ohca_start_change(request, qp, operation, path);
 	case OHCA_ASYNC_DISCONNECT_QP:
 		return ohca_async_disconnect_qp(&request->op, qp);
+	case OHCA_ASYNC_DESTROY_QP:
+		return ohca_start_destroy_qp(&request->op, qp);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -374,6 +387,22 @@ static void ohca_free_requests(struct list_head *requests)
 		kfree(request);
 }
 
+/* @count of them, for which there is room, or none. */
+static int ohca_take_requests(struct ohca_async_queue *queue, struct list_head *requests,
+			      u32 count)
+{
+	int ret = ohca_queue_reserve(queue, count);
+
+	if (ret)
+		return ret;
+	ret = ohca_alloc_requests(queue, requests, count);
+	if (ret) {
+		ohca_free_requests(requests);
+		ohca_queue_count(queue, -(s32)count);
+	}
+	return ret;
+}
+
 /* From here on each request ends by a completion. */
 static void ohca_start_requests(struct list_head *requests, struct ib_uobject **qps,
 				const struct ohca_async_operation *operations)
@@ -410,16 +439,116 @@ static int UVERBS_HANDLER(OHCA_METHOD_ASYNC_QUEUE_SUBMIT)(struct uverbs_attr_bun
 	if (uverbs_attr_get_len(attrs, OHCA_ATTR_ASYNC_QUEUE_SUBMIT_OPERATIONS) !=
 	    count * sizeof(*operations))
 		return -EINVAL;
-	ret = ohca_queue_reserve(queue, count);
+	ret = ohca_take_requests(queue, &requests, count);
 	if (ret)
 		return ret;
-	ret = ohca_alloc_requests(queue, &requests, count);
+	ohca_start_requests(&requests, qps, operations);
+	return 0;
+}
+
+/* --- creation ---------------------------------------------------------------- */
+
+/* NULL if @id is not given. */
+static void *ohca_optional_object(struct uverbs_attr_bundle *attrs, u16 id)
+{
+	void *object = uverbs_attr_get_obj(attrs, id);
+
+	return IS_ERR(object) ? NULL : object;
+}
+
+static int ohca_take_qp_init(struct uverbs_attr_bundle *attrs, struct ib_qp_init_attr *attr)
+{
+	struct ohca_async_qp_init init;
+	int ret;
+
+	ret = uverbs_copy_from(&init, attrs, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_INIT);
+	if (ret)
+		return ret;
+	if (init.sq_sig_all > 1)
+		return -EINVAL;
+	*attr = (struct ib_qp_init_attr) {
+		.send_cq = uverbs_attr_get_obj(attrs, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_SEND_CQ),
+		.recv_cq = ohca_optional_object(attrs, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_RECV_CQ),
+		.srq = ohca_optional_object(attrs, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_SRQ),
+		.qp_type = init.qp_type,
+		.create_flags = init.create_flags,
+		.sq_sig_type = init.sq_sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR,
+		.cap = {
+			.max_send_wr = init.max_send_wr,
+			.max_recv_wr = init.max_recv_wr,
+			.max_send_sge = init.max_send_sge,
+			.max_recv_sge = init.max_recv_sge,
+			.max_inline_data = init.max_inline_data,
+		},
+	};
+	return 0;
+}
+
+static int ohca_start_creation(struct ohca_async_request *request, struct ib_pd *pd,
+			       const struct ib_qp_init_attr *attr,
+			       const struct ohca_create_qp_req *req)
+{
+	struct ohca_unclaimed_qp *unclaimed;
+
+	unclaimed = ohca_unclaimed_alloc(&request->queue->unclaimed, attr, pd, req);
+	if (IS_ERR(unclaimed))
+		return PTR_ERR(unclaimed);
+	return ohca_start_create_unclaimed(&request->op, unclaimed);
+}
+
+/* As ohca_start_requests(). */
+static void ohca_start_creations(struct list_head *requests, struct ib_pd *pd,
+				 const struct ib_qp_init_attr *attr,
+				 const struct ohca_async_create_qp *creations)
+{
+	struct ohca_async_request *request, *next;
+	int ret;
+
+	list_for_each_entry_safe(request, next, requests, node) {
+		list_del(&request->node);
+		request->completion.user_data = creations->user_data;
+		request->creates = true;
+		ret = ohca_start_creation(request, pd, attr, &creations->request);
+		if (ret) {
+			ohca_unclaimed_give_up(&request->queue->unclaimed, 1);
+			ohca_request_over(request, ret, OHCA_CMD_DETAIL_NONE);
+		}
+		creations++;
+	}
+}
+
+static int UVERBS_HANDLER(OHCA_METHOD_ASYNC_QUEUE_CREATE_QPS)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_uobject *uobject =
+		uverbs_attr_get_uobject(attrs, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_FD);
+	struct ohca_async_queue *queue = container_of(uobject, struct ohca_async_queue, uobject);
+	struct ib_pd *pd = uverbs_attr_get_obj(attrs, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_PD);
+	const struct ohca_async_create_qp *creations;
+	struct ib_qp_init_attr attr;
+	LIST_HEAD(requests);
+	u32 length, count;
+	int ret;
+
+	creations = uverbs_attr_get_alloced_ptr(attrs,
+						OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_REQUESTS);
+	if (IS_ERR(creations))
+		return PTR_ERR(creations);
+	length = uverbs_attr_get_len(attrs, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_REQUESTS);
+	count = length / sizeof(*creations);
+	if (length % sizeof(*creations) || count > OHCA_ASYNC_BATCH_MAX)
+		return -EINVAL;
+	ret = ohca_take_qp_init(attrs, &attr);
+	if (ret)
+		return ret;
+	ret = ohca_unclaimed_reserve(&queue->unclaimed, count);
+	if (ret)
+		return ret;
+	ret = ohca_take_requests(queue, &requests, count);
 	if (ret) {
-		ohca_free_requests(&requests);
-		ohca_queue_count(queue, -count);
+		ohca_unclaimed_give_up(&queue->unclaimed, count);
 		return ret;
 	}
-	ohca_start_requests(&requests, qps, operations);
+	ohca_start_creations(&requests, pd, &attr, creations);
 	return 0;
 }
 
@@ -431,6 +560,7 @@ static void ohca_queue_destroy(struct ib_uobject *uobject, enum rdma_remove_reas
 	LIST_HEAD(unread);
 
 	ohca_async_wait_idle(&queue->async);
+	ohca_unclaimed_destroy(&queue->unclaimed);
 	spin_lock_irq(&queue->lock);
 	queue->ended = true;
 	list_splice_init(&queue->over, &unread);
@@ -453,6 +583,8 @@ static int UVERBS_HANDLER(OHCA_METHOD_ASYNC_QUEUE_ALLOC)(struct uverbs_attr_bund
 	if (!depth || depth > OHCA_ASYNC_DEPTH_MAX)
 		return -EINVAL;
 	ohca_async_init(&queue->async, to_ohca_dev(attrs->context->device));
+	queue->unclaimed.ucontext = to_ohca_ucontext(attrs->context);
+	queue->unclaimed.max = depth;
 	spin_lock_init(&queue->lock);
 	INIT_LIST_HEAD(&queue->over);
 	init_waitqueue_head(&queue->wait);
@@ -478,12 +610,33 @@ DECLARE_UVERBS_NAMED_METHOD(OHCA_METHOD_ASYNC_QUEUE_SUBMIT,
 					       UVERBS_ATTR_MIN_SIZE(OHCA_OPERATION_SIZE),
 					       UA_MANDATORY, UA_ALLOC_AND_COPY));
 
+DECLARE_UVERBS_NAMED_METHOD(OHCA_METHOD_ASYNC_QUEUE_CREATE_QPS,
+			    UVERBS_ATTR_FD(OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_FD,
+					   OHCA_OBJECT_ASYNC_QUEUE, UVERBS_ACCESS_READ,
+					   UA_MANDATORY),
+			    UVERBS_ATTR_IDR(OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_PD,
+					    UVERBS_OBJECT_PD, UVERBS_ACCESS_READ, UA_MANDATORY),
+			    UVERBS_ATTR_IDR(OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_SEND_CQ,
+					    UVERBS_OBJECT_CQ, UVERBS_ACCESS_READ, UA_MANDATORY),
+			    UVERBS_ATTR_IDR(OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_RECV_CQ,
+					    UVERBS_OBJECT_CQ, UVERBS_ACCESS_READ, UA_OPTIONAL),
+			    UVERBS_ATTR_IDR(OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_SRQ,
+					    UVERBS_OBJECT_SRQ, UVERBS_ACCESS_READ, UA_OPTIONAL),
+			    UVERBS_ATTR_PTR_IN(OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_INIT,
+					       UVERBS_ATTR_STRUCT(struct ohca_async_qp_init,
+								  max_inline_data),
+					       UA_MANDATORY),
+			    UVERBS_ATTR_PTR_IN(OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_REQUESTS,
+					       UVERBS_ATTR_MIN_SIZE(OHCA_CREATION_SIZE),
+					       UA_MANDATORY, UA_ALLOC_AND_COPY));
+
 DECLARE_UVERBS_NAMED_OBJECT(OHCA_OBJECT_ASYNC_QUEUE,
 			    UVERBS_TYPE_ALLOC_FD(sizeof(struct ohca_async_queue),
 						 ohca_queue_destroy, &ohca_queue_fops,
 						 "[ohca_async]", O_RDONLY),
 			    &UVERBS_METHOD(OHCA_METHOD_ASYNC_QUEUE_ALLOC),
-			    &UVERBS_METHOD(OHCA_METHOD_ASYNC_QUEUE_SUBMIT));
+			    &UVERBS_METHOD(OHCA_METHOD_ASYNC_QUEUE_SUBMIT),
+			    &UVERBS_METHOD(OHCA_METHOD_ASYNC_QUEUE_CREATE_QPS));
 
 const struct uapi_definition ohca_async_queue_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(OHCA_OBJECT_ASYNC_QUEUE),

@@ -346,10 +346,10 @@ int ohca_cmd_resize_cq(struct ohca_dev *dev, u32 cqn, const struct ohca_page_lis
 	return ohca_cmd_replace(dev, OHCA_CMD_RESIZE_CQ, &in, sizeof(in), NULL, 0);
 }
 
-int ohca_cmd_create_qp(struct ohca_dev *dev, const struct ohca_create_qp_params *params,
-		       struct ohca_create_qp_result *result)
+void ohca_fill_create_qp(const struct ohca_create_qp_params *params,
+			 struct ohca_cmd_create_qp_in *in)
 {
-	struct ohca_cmd_create_qp_in in = {
+	*in = (struct ohca_cmd_create_qp_in) {
 		.pd = cpu_to_le32(params->pdn),
 		.send_cq = cpu_to_le32(params->send_cqn),
 		.recv_cq = cpu_to_le32(params->recv_cqn),
@@ -365,17 +365,15 @@ int ohca_cmd_create_qp(struct ohca_dev *dev, const struct ohca_create_qp_params 
 		.srq = cpu_to_le32(params->srqn),
 		.xrcd = cpu_to_le32(params->xrcdn),
 	};
-	struct ohca_cmd_create_qp_out out;
-	int ret;
 
 	if (params->pages)
-		in.pages = *params->pages;
-	ret = ohca_cmd_exec(dev, OHCA_CMD_CREATE_QP, &in, sizeof(in), &out, sizeof(out));
-	if (ret)
-		return ret;
-	result->qpn = le32_to_cpu(out.qpn);
-	result->uar_slot = le32_to_cpu(out.uar_slot);
-	return 0;
+		in->pages = *params->pages;
+}
+
+int ohca_cmd_create_qp(struct ohca_dev *dev, const struct ohca_cmd_create_qp_in *in,
+		       struct ohca_cmd_create_qp_out *out)
+{
+	return ohca_cmd_exec(dev, OHCA_CMD_CREATE_QP, in, sizeof(*in), out, sizeof(*out));
 }
 
 int ohca_cmd_modify_qp(struct ohca_dev *dev, const struct ohca_cmd_modify_qp_in *in)
@@ -403,25 +401,33 @@ int ohca_cmd_multicast(struct ohca_dev *dev, u16 opcode, u32 qpn, const u8 *gid)
 	return ohca_cmd_exec(dev, opcode, &in, sizeof(in), NULL, 0);
 }
 
-int ohca_cmd_destroy(struct ohca_dev *dev, u16 opcode, u32 handle)
+/*
+ * What to think of the @result of a DESTROY command: -EBUSY, or 0, and the device
+ * does not use the object's memory any more.  Sleeps.
+ */
+int ohca_cmd_destroyed(struct ohca_dev *dev, u16 opcode, u32 handle, int result)
 {
-	struct ohca_cmd_handle in = {
-		.handle = cpu_to_le32(handle),
-	};
-	int ret;
-
-	ret = ohca_cmd_exec(dev, opcode, &in, sizeof(in), NULL, 0);
-	if (!ret || ret == -EBUSY)
-		return ret;
-	if (ret == -EINVAL) {
+	if (!result || result == -EBUSY)
+		return result;
+	if (result == -EINVAL) {
 		/* No such object, says the device: then it will not use it either. */
 		dev_err_ratelimited(ohca_device(dev), "DESTROY %#x: %#x is not known\n",
 				    opcode, handle);
 		return 0;
 	}
-	if (ret != -EIO)
+	if (result != -EIO && result != -ETIMEDOUT)
 		ohca_fail(dev, "refused a DESTROY command");
 	ohca_fail(dev, "no answer to a DESTROY command");
 	ohca_wait_quiesced(dev);
 	return 0;
+}
+
+int ohca_cmd_destroy(struct ohca_dev *dev, u16 opcode, u32 handle)
+{
+	struct ohca_cmd_handle in = {
+		.handle = cpu_to_le32(handle),
+	};
+	int ret = ohca_cmd_exec(dev, opcode, &in, sizeof(in), NULL, 0);
+
+	return ohca_cmd_destroyed(dev, opcode, handle, ret);
 }

@@ -115,11 +115,6 @@ struct ohca_create_qp_params {
 	u8 log_rq_stride;
 };
 
-struct ohca_create_qp_result {
-	u32 qpn;
-	u32 uar_slot;
-};
-
 struct ohca_set_gid_params {
 	const u8 *gid;		/* NULL clears the entry */
 	u32 index;
@@ -157,8 +152,10 @@ int ohca_cmd_create_cq(struct ohca_dev *dev, const struct ohca_create_cq_params 
 int ohca_cmd_modify_cq(struct ohca_dev *dev, u32 cqn, u16 count, u16 period_us);
 int ohca_cmd_resize_cq(struct ohca_dev *dev, u32 cqn, const struct ohca_page_list *pages,
 		       u8 log_depth);
-int ohca_cmd_create_qp(struct ohca_dev *dev, const struct ohca_create_qp_params *params,
-		       struct ohca_create_qp_result *result);
+void ohca_fill_create_qp(const struct ohca_create_qp_params *params,
+			 struct ohca_cmd_create_qp_in *in);
+int ohca_cmd_create_qp(struct ohca_dev *dev, const struct ohca_cmd_create_qp_in *in,
+		       struct ohca_cmd_create_qp_out *out);
 int ohca_cmd_modify_qp(struct ohca_dev *dev, const struct ohca_cmd_modify_qp_in *in);
 int ohca_cmd_query_qp(struct ohca_dev *dev, u32 qpn, struct ohca_cmd_query_qp_out *out);
 int ohca_cmd_multicast(struct ohca_dev *dev, u16 opcode, u32 qpn, const u8 *gid);
@@ -169,5 +166,6 @@ int ohca_cmd_multicast(struct ohca_dev *dev, u16 opcode, u32 qpn, const u8 *gid)
  * The only error is -EBUSY, and then nothing has changed.
  */
 int ohca_cmd_destroy(struct ohca_dev *dev, u16 opcode, u32 handle);
+int ohca_cmd_destroyed(struct ohca_dev *dev, u16 opcode, u32 handle, int result);
 
 #endif /* OHCA_CMD_H */

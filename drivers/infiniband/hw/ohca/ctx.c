@@ -125,6 +125,7 @@ int ohca_alloc_ucontext(struct ib_ucontext *ibucontext, struct ib_udata *udata)
 	}
 	mutex_init(&ucontext->uar_lock);
 	INIT_LIST_HEAD(&ucontext->uars);
+	xa_init(&ucontext->unclaimed);
 	ret = ohca_create_uar(dev, &ucontext->uar_index);
 	if (ret)
 		return ret;
@@ -147,6 +148,7 @@ void ohca_dealloc_ucontext(struct ib_ucontext *ibucontext)
 {
 	struct ohca_ucontext *ucontext = to_ohca_ucontext(ibucontext);
 
+	WARN_ON(!xa_empty(&ucontext->unclaimed));
 	ohca_remove_mmap_entries(ucontext);
 	ohca_destroy_uar(to_ohca_dev(ibucontext->device), ucontext->uar_index);
 }

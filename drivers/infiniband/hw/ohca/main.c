@@ -136,6 +136,7 @@ struct ohca_dev *ohca_alloc(struct device *parent)
 	atomic_set(&dev->next_consumer_key, 0);
 	mutex_init(&dev->eqs_lock);
 	ohca_op_ends_init(dev);
+	ohca_op_finals_init(dev);
 	ohca_async_init(&dev->async, dev);
 	ohca_health_init(dev);
 	ohca_port_init(dev);

@@ -171,6 +171,7 @@ struct ohca_dev {
 	struct ohca_caps caps;
 
 	struct ohca_op_ends op_ends;
+	struct ohca_op_finals op_finals;
 	struct ohca_async async;	/* of the driver's own operations */
 
 	struct ohca_cmdq cmdq;
@@ -224,6 +225,7 @@ struct ohca_ucontext {
 	struct ohca_mmap_entry *kick_entry;
 	struct mutex uar_lock;		/* below, and who uses them */
 	struct list_head uars;		/* further pages, struct ohca_uar_object */
+	struct xarray unclaimed;	/* struct ohca_unclaimed_qp, by number */
 };
 
 struct ohca_pd {
@@ -365,6 +367,13 @@ struct ohca_srq {
 	u32 free_tag;			/* first of a list; OHCA_NO_TAG ends it */
 };
 
+/* See qp_deferred.c. */
+enum ohca_qp_life {
+	OHCA_QP_LIVE,
+	OHCA_QP_DESTROYING,		/* by an operation */
+	OHCA_QP_GONE,			/* has been: only ib_core's object is left */
+};
+
 struct ohca_qp {
 	struct ib_qp ibqp;
 	u32 qpn;
@@ -381,13 +390,42 @@ struct ohca_qp {
 	u32 create_flags;		/* enum ib_qp_create_flags */
 	bool signal_all;
 	bool user;
-	struct ib_umem *umem;		/* user QPs */
+
+	/* User QPs. */
+	enum ohca_qp_life life;		/* waited for */
+	struct ib_umem *umem;
 
 	/* Kernel QPs; the rings' geometry is valid for user QPs, too. */
 	struct ohca_buffer buffer;
 	struct ohca_qp_record *record;
 	struct ohca_ring sq;
 	struct ohca_ring rq;
+};
+
+/*
+ * Who has created queue pairs that are to be claimed.  The context's unclaimed has
+ * the lock.
+ */
+struct ohca_unclaimed_owner {
+	struct ohca_ucontext *ucontext;
+	u32 count;
+	u32 max;
+};
+
+/**
+ * struct ohca_unclaimed_qp - a queue pair that the device knows, or will, and ib_core does not
+ * @model:	what the claiming queue pair must be like; has the references to
+ *		the objects that the device's one refers to
+ * @req:	what it was created by
+ * @in:		likewise, for the device
+ * @memory:	of @in, until the command is over
+ */
+struct ohca_unclaimed_qp {
+	struct ohca_unclaimed_owner *owner;
+	struct ohca_qp model;
+	struct ohca_create_qp_req req;
+	struct ohca_cmd_create_qp_in in;
+	struct ohca_page_memory memory;
 };
 
 /* Send work requests carry an address; receives start with a GRH. */
@@ -614,6 +652,32 @@ int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_u
 int ohca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 struct ohca_qp *ohca_get_qp(struct ohca_dev *dev, u32 qpn);
 void ohca_put_qp(struct ohca_qp *qp);
+int ohca_qp_init(struct ohca_dev *dev, struct ohca_qp *qp, struct ib_qp_init_attr *attr,
+		 bool user);
+int ohca_qp_plan(struct ohca_dev *dev, struct ohca_ucontext *ucontext, struct ohca_qp *qp,
+		 const struct ib_qp_init_attr *attr, const struct ohca_create_qp_req *req,
+		 struct ohca_create_qp_params *params);
+int ohca_qp_pin(struct ohca_dev *dev, struct ohca_qp *qp, const struct ohca_create_qp_req *req,
+		struct ohca_page_memory *memory, struct ohca_page_list *pages);
+int ohca_qp_accept(struct ohca_dev *dev, struct ohca_qp *qp,
+		   const struct ohca_cmd_create_qp_out *out);
+int ohca_qp_publish(struct ohca_dev *dev, struct ohca_qp *qp);
+void ohca_qp_unpublish(struct ohca_dev *dev, struct ohca_qp *qp);
+void ohca_qp_free_user(struct ohca_qp *qp);
+
+/* qp_deferred.c */
+int ohca_unclaimed_reserve(struct ohca_unclaimed_owner *owner, u32 count);
+void ohca_unclaimed_give_up(struct ohca_unclaimed_owner *owner, u32 count);
+void ohca_unclaimed_destroy(struct ohca_unclaimed_owner *owner);
+struct ohca_unclaimed_qp *ohca_unclaimed_alloc(struct ohca_unclaimed_owner *owner,
+					       const struct ib_qp_init_attr *attr,
+					       struct ib_pd *pd,
+					       const struct ohca_create_qp_req *req);
+int ohca_start_create_unclaimed(struct ohca_op *op, struct ohca_unclaimed_qp *unclaimed);
+int ohca_qp_claim(struct ohca_dev *dev, struct ohca_ucontext *ucontext, struct ohca_qp *qp,
+		  struct ohca_create_qp_params *params, const struct ohca_create_qp_req *req);
+void ohca_qp_wait_settled(struct ohca_qp *qp);
+int ohca_start_destroy_qp(struct ohca_op *op, struct ib_qp *ibqp);
 
 /* qp_modify.c */
 int ohca_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Queue pairs: creation, destruction, and finding them by number. */
+/* Queue pairs: creation, destruction, and finding them by number.  qp_deferred.c has more. */
 
 #include <linux/slab.h>
 
@@ -37,7 +37,7 @@ void ohca_put_qp(struct ohca_qp *qp)
 }
 
 /* From here on events find the QP. */
-static int ohca_qp_publish(struct ohca_dev *dev, struct ohca_qp *qp)
+int ohca_qp_publish(struct ohca_dev *dev, struct ohca_qp *qp)
 {
 	int ret;
 
@@ -50,7 +50,7 @@ static int ohca_qp_publish(struct ohca_dev *dev, struct ohca_qp *qp)
 	return -EIO;
 }
 
-static void ohca_qp_unpublish(struct ohca_dev *dev, struct ohca_qp *qp)
+void ohca_qp_unpublish(struct ohca_dev *dev, struct ohca_qp *qp)
 {
 	xa_erase_irq(&dev->qps, qp->qpn);
 	ohca_put_qp(qp);
@@ -239,12 +239,12 @@ static void ohca_qp_name_objects(const struct ohca_qp *qp, const struct ib_qp_in
 		params->srqn = to_ohca_srq(attr->srq)->srqn;
 }
 
-static int ohca_qp_issue_create(struct ohca_dev *dev, struct ohca_qp *qp,
-				const struct ib_qp_init_attr *attr,
-				const struct ohca_page_list *pages)
+/* For the device, save the pages. */
+static void ohca_qp_describe(struct ohca_dev *dev, struct ohca_qp *qp,
+			     const struct ib_qp_init_attr *attr,
+			     struct ohca_create_qp_params *params)
 {
-	struct ohca_create_qp_params params = {
-		.pages = pages,
+	*params = (struct ohca_create_qp_params) {
 		.uar = qp->uar_index,
 		.sq_offset = qp->sq.offset,
 		.rq_offset = qp->rq.offset,
@@ -254,31 +254,44 @@ static int ohca_qp_issue_create(struct ohca_dev *dev, struct ohca_qp *qp,
 		.log_sq_stride = qp->sq.log_stride,
 		.log_rq_stride = qp->rq.log_stride,
 	};
-	struct ohca_create_qp_result result;
-	int ret;
 
-	ohca_qp_name_objects(qp, attr, &params);
+	ohca_qp_name_objects(qp, attr, params);
 	if (attr->sq_sig_type == IB_SIGNAL_ALL_WR && attr->qp_type != IB_QPT_XRC_TGT)
-		params.flags |= OHCA_QP_SIGNAL_ALL;
+		params->flags |= OHCA_QP_SIGNAL_ALL;
 	if (!qp->sq.depth)
-		params.flags |= OHCA_QP_NO_SQ;
+		params->flags |= OHCA_QP_NO_SQ;
 	if (!qp->rq.depth)
-		params.flags |= OHCA_QP_NO_RQ;
+		params->flags |= OHCA_QP_NO_RQ;
 	if (attr->create_flags & IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
-		params.flags |= OHCA_QP_BLOCK_MULTICAST_LOOPBACK;
-	ret = ohca_cmd_create_qp(dev, &params, &result);
-	if (ret)
-		return ret;
-	qp->qpn = result.qpn;
-	qp->uar_slot = result.uar_slot;
-	qp->ibqp.qp_num = result.qpn;
-	if (!ohca_qpn_ok(attr->qp_type, qp->qpn) || qp->uar_slot >= OHCA_UAR_SLOT_COUNT) {
+		params->flags |= OHCA_QP_BLOCK_MULTICAST_LOOPBACK;
+}
+
+/* The device has created it.  On failure it does not exist there any more.  Sleeps. */
+int ohca_qp_accept(struct ohca_dev *dev, struct ohca_qp *qp,
+		   const struct ohca_cmd_create_qp_out *out)
+{
+	qp->qpn = le32_to_cpu(out->qpn);
+	qp->uar_slot = le32_to_cpu(out->uar_slot);
+	qp->ibqp.qp_num = qp->qpn;
+	if (!ohca_qpn_ok(qp->ibqp.qp_type, qp->qpn) || qp->uar_slot >= OHCA_UAR_SLOT_COUNT) {
 		dev_err_ratelimited(ohca_device(dev), "device created QP %#x in UAR slot %u\n",
 				    qp->qpn, qp->uar_slot);
 		ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
 		return -EIO;
 	}
 	return 0;
+}
+
+static int ohca_qp_issue_create(struct ohca_dev *dev, struct ohca_qp *qp,
+				const struct ohca_create_qp_params *params)
+{
+	struct ohca_cmd_create_qp_out out;
+	struct ohca_cmd_create_qp_in in;
+	int ret;
+
+	ohca_fill_create_qp(params, &in);
+	ret = ohca_cmd_create_qp(dev, &in, &out);
+	return ret ?: ohca_qp_accept(dev, qp, &out);
 }
 
 static int ohca_qp_alloc_rings(struct ohca_dev *dev, struct ohca_qp *qp, struct ib_qp_cap *cap)
@@ -332,6 +345,7 @@ static void ohca_qp_detach(struct ohca_qp *qp)
 static int ohca_create_kernel_qp(struct ohca_dev *dev, struct ohca_qp *qp,
 				 struct ib_qp_init_attr *attr)
 {
+	struct ohca_create_qp_params params;
 	struct ohca_page_list pages;
 	int ret;
 
@@ -342,7 +356,9 @@ static int ohca_create_kernel_qp(struct ohca_dev *dev, struct ohca_qp *qp,
 	if (ret)
 		goto err_rings;
 	ohca_buffer_describe(&qp->buffer, &pages);
-	ret = ohca_qp_issue_create(dev, qp, attr, &pages);
+	ohca_qp_describe(dev, qp, attr, &params);
+	params.pages = &pages;
+	ret = ohca_qp_issue_create(dev, qp, &params);
 	if (ret)
 		goto err_rings;
 	ret = ohca_qp_publish(dev, qp);
@@ -383,8 +399,9 @@ static int ohca_qp_check_request(struct ohca_dev *dev, struct ohca_qp *qp,
 	u32 send = ohca_send_size(qp->ibqp.qp_type, cap);
 	u32 recv = sizeof(struct ohca_rq_wqe) + cap->max_recv_sge * sizeof(struct ohca_sge);
 
-	if (req->comp_mask & ~OHCA_CREATE_QP_UAR || req->reserved_120) {
-		ibdev_dbg(&dev->ibdev, "comp_mask %#x or reserved field set\n", req->comp_mask);
+	if (req->comp_mask & ~(OHCA_CREATE_QP_UAR | OHCA_CREATE_QP_CLAIM) ||
+	    (!(req->comp_mask & OHCA_CREATE_QP_CLAIM) && req->qpn)) {
+		ibdev_dbg(&dev->ibdev, "comp_mask %#x, or number set\n", req->comp_mask);
 		return -EINVAL;
 	}
 	if (!PAGE_ALIGNED(req->buffer_address) || req->buffer_length < OHCA_RECORD_SIZE) {
@@ -417,14 +434,15 @@ static int ohca_qp_check_request(struct ohca_dev *dev, struct ohca_qp *qp,
 	return 0;
 }
 
-static int ohca_qp_pin_user(struct ohca_dev *dev, struct ohca_qp *qp,
-			    const struct ib_qp_init_attr *attr,
-			    const struct ohca_create_qp_req *req)
+/*
+ * Also on failure @memory is to be freed, and ohca_qp_free_user() to follow.
+ */
+int ohca_qp_pin(struct ohca_dev *dev, struct ohca_qp *qp, const struct ohca_create_qp_req *req,
+		struct ohca_page_memory *memory, struct ohca_page_list *pages)
 {
-	struct ohca_page_memory memory;
-	struct ohca_page_list pages;
 	int ret;
 
+	memset(memory, 0, sizeof(*memory));
 	qp->umem = ib_umem_get(&dev->ibdev, req->buffer_address, req->buffer_length,
 			       IB_ACCESS_LOCAL_WRITE);
 	if (IS_ERR(qp->umem)) {
@@ -433,9 +451,21 @@ static int ohca_qp_pin_user(struct ohca_dev *dev, struct ohca_qp *qp,
 		ibdev_dbg(&dev->ibdev, "QP buffer not pinned: %d\n", ret);
 		return ret;
 	}
-	ret = ohca_page_list_from_umem(dev, qp->umem, &memory, &pages);
+	return ohca_page_list_from_umem(dev, qp->umem, memory, pages);
+}
+
+static int ohca_qp_create_pinned(struct ohca_dev *dev, struct ohca_qp *qp,
+				 struct ohca_create_qp_params *params,
+				 const struct ohca_create_qp_req *req)
+{
+	struct ohca_page_memory memory;
+	struct ohca_page_list pages;
+	int ret;
+
+	ret = ohca_qp_pin(dev, qp, req, &memory, &pages);
+	params->pages = &pages;
 	if (!ret)
-		ret = ohca_qp_issue_create(dev, qp, attr, &pages);
+		ret = ohca_qp_issue_create(dev, qp, params);
 	ohca_page_memory_free(dev, &memory);
 	return ret;
 }
@@ -457,12 +487,43 @@ static int ohca_qp_choose_uar(struct ohca_dev *dev, struct ohca_ucontext *uconte
 	return ret;
 }
 
+/*
+ * Check what an application asks for, and describe it.  Whatever is returned,
+ * ohca_qp_free_user() is to follow.
+ */
+int ohca_qp_plan(struct ohca_dev *dev, struct ohca_ucontext *ucontext, struct ohca_qp *qp,
+		 const struct ib_qp_init_attr *attr, const struct ohca_create_qp_req *req,
+		 struct ohca_create_qp_params *params)
+{
+	int ret;
+
+	ret = ohca_qp_check_request(dev, qp, &attr->cap, req);
+	if (ret)
+		return ret;
+	qp->user = true;
+	ret = ohca_qp_choose_uar(dev, ucontext, qp, req);
+	if (ret)
+		return ret;
+	ohca_qp_describe(dev, qp, attr, params);
+	return 0;
+}
+
+/* The device does not know it, or not any more. */
+void ohca_qp_free_user(struct ohca_qp *qp)
+{
+	ib_umem_release(qp->umem);
+	qp->umem = NULL;
+	ohca_unuse_uar(qp->uar);
+	qp->uar = NULL;
+}
+
 static int ohca_create_user_qp(struct ohca_dev *dev, struct ohca_qp *qp,
 			       struct ib_qp_init_attr *attr, struct ib_udata *udata)
 {
 	struct ohca_ucontext *ucontext =
 		rdma_udata_to_drv_context(udata, struct ohca_ucontext, ibucontext);
 	struct ohca_create_qp_resp resp = {};
+	struct ohca_create_qp_params params;
 	struct ohca_create_qp_req req;
 	int ret;
 
@@ -470,16 +531,15 @@ static int ohca_create_user_qp(struct ohca_dev *dev, struct ohca_qp *qp,
 				 offsetof(struct ohca_create_qp_req, comp_mask), sizeof(req));
 	if (ret)
 		return ret;
-	ret = ohca_qp_check_request(dev, qp, &attr->cap, &req);
+	ret = ohca_qp_plan(dev, ucontext, qp, attr, &req, &params);
 	if (ret)
-		return ret;
-	qp->user = true;
-	ret = ohca_qp_choose_uar(dev, ucontext, qp, &req);
+		goto err_free;
+	if (req.comp_mask & OHCA_CREATE_QP_CLAIM)
+		ret = ohca_qp_claim(dev, ucontext, qp, &params, &req);
+	else
+		ret = ohca_qp_create_pinned(dev, qp, &params, &req);
 	if (ret)
-		return ret;
-	ret = ohca_qp_pin_user(dev, qp, attr, &req);
-	if (ret)
-		goto err_umem;
+		goto err_free;
 	ret = ohca_qp_publish(dev, qp);
 	if (ret)
 		goto err_destroy;
@@ -495,9 +555,8 @@ err_unpublish:
 	ohca_qp_unpublish(dev, qp);
 err_destroy:
 	ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
-err_umem:
-	ib_umem_release(qp->umem);
-	ohca_unuse_uar(qp->uar);
+err_free:
+	ohca_qp_free_user(qp);
 	return ret;
 }
 
@@ -507,6 +566,7 @@ static int ohca_create_target_qp(struct ohca_dev *dev, struct ohca_qp *qp,
 {
 	struct ohca_create_qp_resp resp = {};
 	struct ohca_create_qp_req req = {};
+	struct ohca_create_qp_params params;
 	int ret;
 
 	ret = ohca_udata_request(&dev->ibdev, udata, &req, 0, sizeof(req));
@@ -518,7 +578,8 @@ static int ohca_create_target_qp(struct ohca_dev *dev, struct ohca_qp *qp,
 	}
 	/* There are no rings that the kernel would have to look after. */
 	qp->user = true;
-	ret = ohca_qp_issue_create(dev, qp, attr, NULL);
+	ohca_qp_describe(dev, qp, attr, &params);
+	ret = ohca_qp_issue_create(dev, qp, &params);
 	if (ret)
 		return ret;
 	ret = ohca_qp_publish(dev, qp);
@@ -538,13 +599,13 @@ err_destroy:
 	return ret;
 }
 
-int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+/* Check what all have; @attr becomes what will be there. */
+int ohca_qp_init(struct ohca_dev *dev, struct ohca_qp *qp, struct ib_qp_init_attr *attr,
+		 bool user)
 {
-	struct ohca_dev *dev = to_ohca_dev(ibqp->device);
-	struct ohca_qp *qp = to_ohca_qp(ibqp);
 	int ret;
 
-	ret = ohca_qp_check_type(dev, attr, udata);
+	ret = ohca_qp_check_type(dev, attr, user);
 	if (ret)
 		return ret;
 	ohca_qp_adjust_caps(attr);
@@ -558,6 +619,18 @@ int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_u
 	ohca_op_queue_init(&qp->ops);
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
+	return 0;
+}
+
+int ohca_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
+{
+	struct ohca_dev *dev = to_ohca_dev(ibqp->device);
+	struct ohca_qp *qp = to_ohca_qp(ibqp);
+	int ret;
+
+	ret = ohca_qp_init(dev, qp, attr, udata);
+	if (ret)
+		return ret;
 	if (attr->qp_type == IB_QPT_XRC_TGT)
 		return ohca_create_target_qp(dev, qp, attr, udata);
 	return udata ? ohca_create_user_qp(dev, qp, attr, udata) :
@@ -573,10 +646,14 @@ int ohca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	if (ohca_in_pool(&qp->pool))
 		return -EBUSY;
 	/* An application's objects go with it, whatever it has started. */
-	if (qp->user)
+	if (qp->user) {
+		ohca_qp_wait_settled(qp);
+		if (qp->life == OHCA_QP_GONE)
+			return 0;
 		ohca_op_queue_wait_idle(dev, &qp->ops);
-	else
+	} else {
 		ret = ohca_op_queue_close(&qp->ops);
+	}
 	if (ret)
 		return ret;
 	ret = ohca_cmd_destroy(dev, OHCA_CMD_DESTROY_QP, qp->qpn);
@@ -586,8 +663,7 @@ int ohca_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	}
 	ohca_qp_unpublish(dev, qp);
 	if (qp->user) {
-		ib_umem_release(qp->umem);
-		ohca_unuse_uar(qp->uar);
+		ohca_qp_free_user(qp);
 	} else {
 		ohca_qp_detach(qp);
 		ohca_qp_free_rings(dev, qp);

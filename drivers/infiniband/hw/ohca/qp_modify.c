@@ -354,5 +354,8 @@ int ohca_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	ret = ohca_async_query_qp(&op, ibqp, attr, init_attr);
 	if (!ret)
 		ret = ohca_op_wait(&op);
+	/* Being destroyed: ib_core leaves it out when it lists queue pairs. */
+	if (ret == -ENODEV)
+		return -EAGAIN;
 	return ret == -ETIMEDOUT ? -EIO : ret;
 }
