@@ -14,86 +14,79 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "async_queue.hh"
 #include "context.hh"
-#include "direct_verbs.hh"
 #include "memory.hh"
-#include "queue_pair.hh"
 
 using namespace ohca;
 
 namespace {
 
 constexpr std::uint32_t kNoSlot = UINT32_MAX;
-constexpr int kNoState = -1;
 // Read at once: 4 KiB.
 constexpr int kReadMax = 256;
 
 static_assert(OHCADV_ASYNC_MODIFY_QP == OHCA_ASYNC_MODIFY_QP && OHCADV_ASYNC_CONNECT_QP == OHCA_ASYNC_CONNECT_QP &&
-	      OHCADV_ASYNC_DISCONNECT_QP == OHCA_ASYNC_DISCONNECT_QP);
+	      OHCADV_ASYNC_DISCONNECT_QP == OHCA_ASYNC_DISCONNECT_QP &&
+	      OHCADV_ASYNC_DESTROY_QP == OHCA_ASYNC_DESTROY_QP);
 static_assert(OHCADV_ASYNC_BATCH_MAX == OHCA_ASYNC_BATCH_MAX && OHCADV_ASYNC_DEPTH_MAX == OHCA_ASYNC_DEPTH_MAX);
-
-struct Slot {
-	std::uint64_t wr_id;
-	ibv_qp *qp; // null: free
-	ohcadv_async_opcode opcode;
-	int next_state; // of the queue pair if it succeeds
-	std::uint32_t next_free;
-};
-
-struct AsyncQueue {
-	ohcadv_async_queue verbs; // first: what the application sees
-	pthread_mutex_t mutex; // all below
-	Slot *slots;
-	std::uint32_t depth;
-	std::uint32_t used;
-	std::uint32_t free;
-
-	static AsyncQueue &of(ohcadv_async_queue *queue) { return *reinterpret_cast<AsyncQueue *>(queue); }
-};
-
-struct MutexGuard {
-	explicit MutexGuard(pthread_mutex_t &the_mutex) : mutex(the_mutex) { pthread_mutex_lock(&mutex); }
-	~MutexGuard() { pthread_mutex_unlock(&mutex); }
-	MutexGuard(const MutexGuard &) = delete;
-	MutexGuard &operator=(const MutexGuard &) = delete;
-	pthread_mutex_t &mutex;
-};
 
 std::atomic_ref<std::uint32_t> operations_of(ibv_qp *qp)
 {
 	return std::atomic_ref(QueuePair::of(qp).async_operations);
 }
 
+// An operation keeps its queue pair from being destroyed, and the one that destroys it allows no other.
+bool hold(const ohcadv_async_operation &operation)
+{
+	std::atomic_ref<std::uint32_t> operations = operations_of(operation.qp);
+	std::uint32_t count = 0;
+	if (operation.opcode == OHCADV_ASYNC_DESTROY_QP)
+		return operations.compare_exchange_strong(count, kAsyncDestruction, std::memory_order_acquire);
+	count = operations.load(std::memory_order_relaxed);
+	while (count != kAsyncDestruction) {
+		if (operations.compare_exchange_weak(count, count + 1, std::memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
+void let_go(ibv_qp *qp, ohcadv_async_opcode opcode)
+{
+	// Pairs with the acquire in ohca_destroy_qp(): the queue pair is no longer looked at.
+	if (opcode == OHCADV_ASYNC_DESTROY_QP)
+		operations_of(qp).store(0, std::memory_order_release);
+	else
+		operations_of(qp).fetch_sub(1, std::memory_order_release);
+}
+
+bool has_attr(ohcadv_async_opcode opcode)
+{
+	return opcode != OHCADV_ASYNC_DISCONNECT_QP && opcode != OHCADV_ASYNC_DESTROY_QP;
+}
+
 int next_state(const ohcadv_async_operation &operation)
 {
 	if (operation.opcode == OHCADV_ASYNC_DISCONNECT_QP)
 		return IBV_QPS_ERR;
+	if (!has_attr(operation.opcode))
+		return kNoState;
 	return operation.attr_mask & IBV_QP_STATE ? static_cast<int>(operation.attr->qp_state) : kNoState;
 }
 
-std::uint32_t take_slot(AsyncQueue &queue, const ohcadv_async_operation &operation)
+// All of them or none.
+bool hold_all(const ohcadv_async_operation *operations, std::uint32_t count)
 {
-	const std::uint32_t index = queue.free;
-	Slot &slot = queue.slots[index];
-	queue.free = slot.next_free;
-	++queue.used;
-	slot.wr_id = operation.wr_id;
-	slot.qp = operation.qp;
-	slot.opcode = operation.opcode;
-	slot.next_state = next_state(operation);
-	operations_of(operation.qp).fetch_add(1, std::memory_order_relaxed);
-	return index;
-}
-
-void release_slot(AsyncQueue &queue, std::uint32_t index)
-{
-	Slot &slot = queue.slots[index];
-	// Pairs with the acquire in ohca_destroy_qp(): the queue pair is no longer looked at.
-	operations_of(slot.qp).fetch_sub(1, std::memory_order_release);
-	slot.qp = nullptr;
-	slot.next_free = queue.free;
-	queue.free = index;
-	--queue.used;
+	for (std::uint32_t i = 0; i < count; ++i) {
+		if (hold(operations[i]))
+			continue;
+		while (i > 0) {
+			--i;
+			let_go(operations[i].qp, operations[i].opcode);
+		}
+		return false;
+	}
+	return true;
 }
 
 void translate_path(const ibv_ah_attr &from, ohca_async_qp_attr &to)
@@ -137,7 +130,7 @@ void translate(const ibv_qp_attr &from, int mask, ohca_async_qp_attr &to)
 bool is_complete(const AsyncQueue &queue, const ohcadv_async_operation &operation)
 {
 	return operation.qp && operation.qp->context == queue.verbs.context &&
-	       (operation.attr || operation.opcode == OHCADV_ASYNC_DISCONNECT_QP);
+	       operation.opcode != OHCADV_ASYNC_CREATE_QP && (operation.attr || !has_attr(operation.opcode));
 }
 
 // What is handed to the kernel.
@@ -155,20 +148,26 @@ int submit(AsyncQueue &queue, Submission &submission, const ohcadv_async_operati
 	MutexGuard guard(queue.mutex);
 	if (count > queue.depth - queue.used)
 		return EAGAIN;
+	if (!hold_all(operations, count))
+		return EBUSY;
 	for (std::uint32_t i = 0; i < count; ++i) {
 		const ohcadv_async_operation &from = operations[i];
 		ohca_async_operation &to = submission.operations[i];
+		const std::uint32_t index = queue.take(from.wr_id, from.qp, from.opcode);
+		queue.slots[index].next_state = next_state(from);
 		to = {};
-		to.user_data = take_slot(queue, from);
+		to.user_data = index;
 		to.opcode = from.opcode;
-		if (from.opcode != OHCADV_ASYNC_DISCONNECT_QP)
+		if (has_attr(from.opcode))
 			translate(*from.attr, from.attr_mask, to.attr);
 		submission.qps[i] = from.qp->handle;
 	}
 	const int error =
 		ohca_shim_submit_async(queue.verbs.context, queue.verbs.fd, submission.qps, submission.operations, count);
-	for (std::uint32_t i = 0; error && i < count; ++i)
-		release_slot(queue, static_cast<std::uint32_t>(submission.operations[i].user_data));
+	for (std::uint32_t i = 0; error && i < count; ++i) {
+		queue.release(static_cast<std::uint32_t>(submission.operations[i].user_data));
+		let_go(operations[i].qp, operations[i].opcode);
+	}
 	return error;
 }
 
@@ -184,24 +183,49 @@ int submit_one(ohcadv_async_queue *queue, ohcadv_async_opcode opcode, ibv_qp *qp
 	return ohcadv_submit_async(queue, &operation, 1);
 }
 
+// Of the completions that one call returns.
+struct Ended {
+	Creation *creation;
+	std::uint32_t qpn;
+};
+
 void finish(AsyncQueue &queue, std::uint32_t index, int error, std::uint32_t detail,
-	    ohcadv_async_completion &completion)
+	    ohcadv_async_completion &completion, Ended &ended)
 {
-	const Slot &slot = queue.slots[index];
+	const Slot slot = queue.slots[index];
+	queue.release(index);
 	completion = {};
 	completion.wr_id = slot.wr_id;
 	completion.qp = slot.qp;
 	completion.opcode = slot.opcode;
 	completion.error = error;
+	ended = {slot.creation, detail};
+	if (slot.creation && !error)
+		detail = 0;
 	completion.vendor_error = detail;
+	// The others call into the kernel, which conclude() does without the mutex.
+	if (slot.opcode == OHCADV_ASYNC_CREATE_QP || slot.opcode == OHCADV_ASYNC_DESTROY_QP)
+		return;
 	if (!error && slot.next_state != kNoState) {
 		enter_state(QueuePair::of(slot.qp), static_cast<ibv_qp_state>(slot.next_state));
 		slot.qp->state = static_cast<ibv_qp_state>(slot.next_state);
 	}
-	release_slot(queue, index);
+	let_go(slot.qp, slot.opcode);
 }
 
-int finish_read(AsyncQueue &queue, const ohca_async_completion *read, int count, ohcadv_async_completion *completions)
+int conclude(AsyncQueue &queue, ohcadv_async_completion *completions, const Ended *ended, int count)
+{
+	for (int i = 0; i < count; ++i) {
+		if (completions[i].opcode == OHCADV_ASYNC_CREATE_QP)
+			conclude_creation(queue.verbs.context, ended[i].creation, ended[i].qpn, completions[i]);
+		else if (completions[i].opcode == OHCADV_ASYNC_DESTROY_QP)
+			conclude_destruction(completions[i]);
+	}
+	return count;
+}
+
+int finish_read(AsyncQueue &queue, const ohca_async_completion *read, int count, ohcadv_async_completion *completions,
+		Ended *ended)
 {
 	MutexGuard guard(queue.mutex);
 	int finished = 0;
@@ -210,19 +234,22 @@ int finish_read(AsyncQueue &queue, const ohca_async_completion *read, int count,
 		if (read[i].user_data >= queue.depth || !queue.slots[read[i].user_data].qp)
 			continue;
 		finish(queue, static_cast<std::uint32_t>(read[i].user_data), static_cast<int>(read[i].error), read[i].detail,
-		       completions[finished++]);
+		       completions[finished], ended[finished]);
+		++finished;
 	}
 	return finished;
 }
 
 // The device has gone.
-int finish_left(AsyncQueue &queue, ohcadv_async_completion *completions, int count)
+int finish_left(AsyncQueue &queue, ohcadv_async_completion *completions, int count, Ended *ended)
 {
 	MutexGuard guard(queue.mutex);
 	int finished = 0;
 	for (std::uint32_t i = 0; i < queue.depth && finished < count; ++i) {
-		if (queue.slots[i].qp)
-			finish(queue, i, EIO, 0, completions[finished++]);
+		if (!queue.slots[i].qp)
+			continue;
+		finish(queue, i, EIO, 0, completions[finished], ended[finished]);
+		++finished;
 	}
 	return finished;
 }
@@ -312,17 +339,27 @@ OHCADV_API int ohcadv_disconnect_qp_async(ohcadv_async_queue *queue, ibv_qp *qp,
 	return submit_one(queue, OHCADV_ASYNC_DISCONNECT_QP, qp, nullptr, 0, wr_id);
 }
 
+OHCADV_API int ohcadv_destroy_qp_async(ohcadv_async_queue *queue, ibv_qp *qp, uint64_t wr_id)
+{
+	return submit_one(queue, OHCADV_ASYNC_DESTROY_QP, qp, nullptr, 0, wr_id);
+}
+
 OHCADV_API int ohcadv_read_async(ohcadv_async_queue *verbs, ohcadv_async_completion *completions, int count)
 {
 	if (count < 1)
 		return -EINVAL;
 	AsyncQueue &queue = AsyncQueue::of(verbs);
-	ohca_async_completion ended[kReadMax];
-	const auto wanted = static_cast<std::size_t>(std::min(count, kReadMax));
-	const ssize_t bytes = read(verbs->fd, ended, wanted * sizeof(ended[0]));
+	ohca_async_completion records[kReadMax];
+	Ended ended[kReadMax];
+	const int wanted = std::min(count, kReadMax);
+	const ssize_t bytes = read(verbs->fd, records, static_cast<std::size_t>(wanted) * sizeof(records[0]));
+	int finished = 0;
 	if (bytes >= 0)
-		return finish_read(queue, ended, static_cast<int>(static_cast<std::size_t>(bytes) / sizeof(ended[0])), completions);
-	if (errno == EIO)
-		return finish_left(queue, completions, count);
-	return errno == EAGAIN ? 0 : -errno;
+		finished = finish_read(queue, records, static_cast<int>(static_cast<std::size_t>(bytes) / sizeof(records[0])),
+				       completions, ended);
+	else if (errno == EIO)
+		finished = finish_left(queue, completions, wanted, ended);
+	else
+		return errno == EAGAIN ? 0 : -errno;
+	return conclude(queue, completions, ended, finished);
 }

@@ -89,6 +89,8 @@ enum ohcadv_async_opcode {
 	OHCADV_ASYNC_MODIFY_QP		= 1,	/* ibv_modify_qp() */
 	OHCADV_ASYNC_CONNECT_QP		= 2,	/* from RESET, INIT or RTR to attr->qp_state, RTR or RTS, at once */
 	OHCADV_ASYNC_DISCONNECT_QP	= 3,	/* to ERR, and until everything is flushed; no attr */
+	OHCADV_ASYNC_DESTROY_QP		= 4,	/* ibv_destroy_qp(); no attr */
+	OHCADV_ASYNC_CREATE_QP		= 5,	/* in completions only: ohcadv_create_qps_async() */
 };
 
 struct ohcadv_async_operation {
@@ -101,7 +103,7 @@ struct ohcadv_async_operation {
 
 struct ohcadv_async_completion {
 	uint64_t wr_id;
-	struct ibv_qp *qp;
+	struct ibv_qp *qp;		/* CREATE_QP: the new one, or NULL; DESTROY_QP: NULL once it is gone */
 	enum ohcadv_async_opcode opcode;
 	int error;			/* 0, or an errno as of the verb */
 	uint32_t vendor_error;
@@ -112,7 +114,8 @@ struct ohcadv_async_completion {
  * Starts 1..OHCADV_ASYNC_BATCH_MAX operations, all or none.  EAGAIN: the queue's depth;
  * EIO: the device has gone.  What is wrong with a single operation is in its completion.
  * Operations on one queue pair are carried out in their order; it cannot be destroyed
- * (EBUSY) until their completions have been read.
+ * (EBUSY), neither asynchronously, until their completions have been read.  Nothing can be
+ * started (EBUSY) on a queue pair that is being destroyed.
  */
 int ohcadv_submit_async(struct ohcadv_async_queue *queue, const struct ohcadv_async_operation *operations,
 			uint32_t count);
@@ -123,6 +126,25 @@ int ohcadv_modify_qp_async(struct ohcadv_async_queue *queue, struct ibv_qp *qp, 
 int ohcadv_connect_qp_async(struct ohcadv_async_queue *queue, struct ibv_qp *qp, const struct ibv_qp_attr *attr,
 			    int attr_mask, uint64_t wr_id);
 int ohcadv_disconnect_qp_async(struct ohcadv_async_queue *queue, struct ibv_qp *qp, uint64_t wr_id);
+
+/*
+ * Of any type but XRC_RECV.  From the call on the queue pair must not be used, save that its
+ * completions may be polled; when the completion has been read it is gone.
+ */
+int ohcadv_destroy_qp_async(struct ohcadv_async_queue *queue, struct ibv_qp *qp, uint64_t wr_id);
+
+/*
+ * Creates 1..OHCADV_ASYNC_BATCH_MAX queue pairs that are alike, of any type but XRC_RECV; all or
+ * none are started.  attr is as for ibv_create_qp_ex(), with a PD, and its cap becomes what
+ * the queue pairs can do.  Each has a completion with its own one of the wr_ids and the queue
+ * pair, which is one of ibv_create_qp_ex() then.  Errors: as ohcadv_submit_async(), and those
+ * of ibv_create_qp_ex().  PD, CQs and SRQ cannot be destroyed (EBUSY) meanwhile.
+ */
+int ohcadv_create_qps_async(struct ohcadv_async_queue *queue, struct ibv_qp_init_attr_ex *attr,
+			    const uint64_t *wr_ids, uint32_t count);
+
+/* The same for one. */
+int ohcadv_create_qp_async(struct ohcadv_async_queue *queue, struct ibv_qp_init_attr_ex *attr, uint64_t wr_id);
 
 /*
  * Reads at most count completions.  Waits for the first one unless the file is O_NONBLOCK.

@@ -96,9 +96,9 @@ ohca_create_qp_req make_request(const QueuePair &qp, const QueueLayout &layout)
 	return request;
 }
 
-int create_in_kernel(QueuePair &qp, ibv_context *context, const ibv_qp_init_attr_ex &attr, const QueueLayout &layout)
+int create_in_kernel(QueuePair &qp, ibv_context *context, const ibv_qp_init_attr_ex &attr,
+		     const ohca_create_qp_req &request)
 {
-	const ohca_create_qp_req request = make_request(qp, layout);
 	// The kernel is to know (and `rdma resource` to show) the real sizes.
 	ibv_qp_init_attr_ex kernel_attr = attr;
 	kernel_attr.cap = qp.cap;
@@ -145,34 +145,20 @@ void withdraw(QueuePair &qp, Context &context)
 		qp.recv_cq->detach(qp.rq);
 }
 
-int init(QueuePair &qp, ibv_context *context, const ibv_qp_init_attr_ex &attr)
+int plan(QueuePair &qp, ibv_context *context, const ibv_qp_init_attr_ex &attr, ohca_create_qp_req &request)
 {
-	Context &owner = Context::of(context);
+	const Context &owner = Context::of(context);
 	const QueueLayout layout = plan_qp(attr);
 	if (layout.size > UINT32_MAX) // offsets have 32 bits
 		return EINVAL;
 	qp.cap = granted_caps(layout, attr.qp_type, owner.limits);
 	init_parts(qp, owner, attr);
-	if (int error = init_queues(qp, layout))
-		return error;
-	if (int error = create_in_kernel(qp, context, attr, layout))
-		return error;
-	if (int error = publish(qp, owner)) {
-		ohca_shim_destroy_qp(&qp.verbs.qp);
-		return error;
-	}
 	if (qp.domain)
 		qp.domain->acquire();
+	if (int error = init_queues(qp, layout))
+		return error;
+	request = make_request(qp, layout);
 	return 0;
-}
-
-void free_queue_pair(QueuePair *qp)
-{
-	qp->buffer.release();
-	std::free(qp->sq.wr_ids);
-	std::free(qp->rq.wr_ids);
-	std::free(qp->batch.scratch);
-	destroy(qp);
 }
 
 // Empties one queue and forgets what its CQ still has of this queue pair.
@@ -217,9 +203,22 @@ void ohca::enter_state(QueuePair &qp, ibv_qp_state state)
 	qp.set_state(state);
 }
 
-ibv_qp *ohca_create_qp_ex(ibv_context *context, ibv_qp_init_attr_ex *attr)
+void ohca::free_queue_pair(QueuePair *qp)
 {
-	int error = check_qp(Context::of(context), *attr);
+	// The domain's allocator takes the buffer back, so the domain goes last.
+	ProtectionDomain *domain = qp->domain;
+	qp->buffer.release();
+	std::free(qp->sq.wr_ids);
+	std::free(qp->rq.wr_ids);
+	std::free(qp->batch.scratch);
+	destroy(qp);
+	if (domain)
+		domain->release();
+}
+
+QueuePair *ohca::plan_queue_pair(ibv_context *context, ibv_qp_init_attr_ex &attr, ohca_create_qp_req &request)
+{
+	int error = check_qp(Context::of(context), attr);
 	if (error) {
 		errno = error;
 		return nullptr;
@@ -227,17 +226,55 @@ ibv_qp *ohca_create_qp_ex(ibv_context *context, ibv_qp_init_attr_ex *attr)
 	auto *qp = create<QueuePair>();
 	if (!qp)
 		return nullptr;
-	error = init(*qp, context, *attr);
+	error = plan(*qp, context, attr, request);
 	if (error) {
 		free_queue_pair(qp);
 		errno = error;
 		return nullptr;
 	}
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
-		set_wr_api(qp->verbs.qp_ex, attr->qp_type);
-		ohca_shim_enable_qp_ex(&qp->verbs);
+	attr.cap = qp->cap;
+	return qp;
+}
+
+int ohca::create_queue_pair(QueuePair &qp, ibv_context *context, const ibv_qp_init_attr_ex &attr,
+			    const ohca_create_qp_req &request)
+{
+	if (int error = create_in_kernel(qp, context, attr, request))
+		return error;
+	if (int error = publish(qp, Context::of(context))) {
+		ohca_shim_destroy_qp(&qp.verbs.qp);
+		return error;
 	}
-	attr->cap = qp->cap;
+	if (attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		set_wr_api(qp.verbs.qp_ex, attr.qp_type);
+		ohca_shim_enable_qp_ex(&qp.verbs);
+	}
+	return 0;
+}
+
+int ohca::destroy_queue_pair(QueuePair &qp)
+{
+	if (int error = ohca_shim_destroy_qp(&qp.verbs.qp))
+		return error;
+	reset_queues(qp);
+	withdraw(qp, Context::of(qp.verbs.qp.context));
+	free_queue_pair(&qp);
+	return 0;
+}
+
+ibv_qp *ohca_create_qp_ex(ibv_context *context, ibv_qp_init_attr_ex *attr)
+{
+	ibv_qp_init_attr_ex planned = *attr;
+	ohca_create_qp_req request;
+	QueuePair *qp = plan_queue_pair(context, planned, request);
+	if (!qp)
+		return nullptr;
+	if (int error = create_queue_pair(*qp, context, planned, request)) {
+		free_queue_pair(qp);
+		errno = error;
+		return nullptr;
+	}
+	attr->cap = planned.cap;
 	return &qp->verbs.qp;
 }
 
@@ -308,14 +345,5 @@ int ohca_destroy_qp(ibv_qp *ibv_qp)
 	// Whoever reads a completion looks at its queue pair.
 	if (std::atomic_ref(qp.async_operations).load(std::memory_order_acquire))
 		return EBUSY;
-	if (int error = ohca_shim_destroy_qp(ibv_qp))
-		return error;
-	reset_queues(qp);
-	withdraw(qp, Context::of(ibv_qp->context));
-	// The domain's allocator takes the buffer back, so the domain goes last.
-	ProtectionDomain *domain = qp.domain;
-	free_queue_pair(&qp);
-	if (domain)
-		domain->release();
-	return 0;
+	return destroy_queue_pair(qp);
 }

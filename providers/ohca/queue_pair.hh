@@ -46,7 +46,7 @@ struct QueuePair {
 	ibv_qp_cap cap;
 	Buffer buffer;
 	ProtectionDomain *domain; // null: an XRC target
-	std::uint32_t async_operations; // whose completions have not been read; atomic
+	std::uint32_t async_operations; // whose completions have not been read, or kAsyncDestruction; atomic
 
 	static QueuePair &of(ibv_qp *qp) { return *reinterpret_cast<QueuePair *>(qp); }
 	static QueuePair &of(ibv_qp_ex *qp) { return *reinterpret_cast<QueuePair *>(qp); }
@@ -63,8 +63,20 @@ struct QueuePair {
 // of() depends on this.
 static_assert(std::is_standard_layout_v<QueuePair>);
 
+// The only operation of a queue pair is the one that destroys it.
+constexpr std::uint32_t kAsyncDestruction = UINT32_MAX;
+
 // qp.cc: the kernel has taken the queue pair there.
 void enter_state(QueuePair &qp, ibv_qp_state state);
+// qp.cc: the parts of the verbs. A queue pair with all its memory, which `request` describes and the
+// kernel does not know yet; attr.cap becomes what it can do. Null, and errno, on failure.
+QueuePair *plan_queue_pair(ibv_context *context, ibv_qp_init_attr_ex &attr, ohca_create_qp_req &request);
+void free_queue_pair(QueuePair *qp);
+// What has been planned becomes a queue pair of libibverbs. 0 or an errno.
+int create_queue_pair(QueuePair &qp, ibv_context *context, const ibv_qp_init_attr_ex &attr,
+		      const ohca_create_qp_req &request);
+// Also in the kernel. 0, and it is gone, or an errno.
+int destroy_queue_pair(QueuePair &qp);
 void set_fast_opcodes(QueuePair &qp, ibv_qp_type type); // post_send.cc
 void set_wr_api(ibv_qp_ex &qp, ibv_qp_type type); // wr_api.cc: fills in the ibv_wr_* pointers
 

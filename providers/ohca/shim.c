@@ -228,6 +228,33 @@ int ohca_shim_submit_async(struct ibv_context *context, int fd, const uint32_t *
 	return execute_ioctl(context, command);
 }
 
+int ohca_shim_create_qps_async(const struct ibv_qp_init_attr_ex *attr, int fd,
+			       const struct ohca_async_create_qp *creations, uint32_t count)
+{
+	DECLARE_COMMAND_BUFFER(command, OHCA_OBJECT_ASYNC_QUEUE, OHCA_METHOD_ASYNC_QUEUE_CREATE_QPS, 7);
+	const struct ohca_async_qp_init init = {
+		.qp_type = attr->qp_type,
+		.create_flags = attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? attr->create_flags : 0,
+		.sq_sig_all = !!attr->sq_sig_all,
+		.max_send_wr = attr->cap.max_send_wr,
+		.max_recv_wr = attr->cap.max_recv_wr,
+		.max_send_sge = attr->cap.max_send_sge,
+		.max_recv_sge = attr->cap.max_recv_sge,
+		.max_inline_data = attr->cap.max_inline_data,
+	};
+
+	fill_attr_in_fd(command, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_FD, fd);
+	fill_attr_in_obj(command, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_PD, attr->pd->handle);
+	fill_attr_in_obj(command, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_SEND_CQ, attr->send_cq->handle);
+	if (attr->qp_type != IBV_QPT_XRC_SEND)
+		fill_attr_in_obj(command, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_RECV_CQ, attr->recv_cq->handle);
+	if (attr->srq)
+		fill_attr_in_obj(command, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_SRQ, attr->srq->handle);
+	fill_attr_in_ptr(command, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_INIT, &init);
+	fill_attr_in(command, OHCA_ATTR_ASYNC_QUEUE_CREATE_QPS_REQUESTS, creations, count * sizeof(*creations));
+	return execute_ioctl(attr->pd->context, command);
+}
+
 static int create_qp_with_flags(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 				struct ohca_verbs_qp *qp, const struct ohca_create_qp_req *request,
 				struct ohca_create_qp_resp *response)

@@ -82,6 +82,8 @@ int ohca_shim_query_device(struct ibv_context *context, const struct ibv_query_d
 int ohca_shim_create_async_queue(struct ibv_context *context, uint32_t depth, int *fd);
 int ohca_shim_submit_async(struct ibv_context *context, int fd, const uint32_t *qps,
 			   const struct ohca_async_operation *operations, uint32_t count);
+int ohca_shim_create_qps_async(const struct ibv_qp_init_attr_ex *attr, int fd,
+			       const struct ohca_async_create_qp *creations, uint32_t count);
 /* Is it one of this provider's? */
 bool ohca_shim_is_ohca(const struct ibv_device *device);
 /* Keep a range that the device writes out of children (ibv_fork_init). */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * connect_many - connects many pairs of queue pairs of one device from one thread, which never
- * waits for any of them: connections are submitted in batches, and epoll tells when some are there.
+ * connect_many - creates, connects, disconnects and destroys many pairs of queue pairs of one device
+ * from one thread, which never waits for any of them: operations are submitted in batches, and
+ * epoll tells when some are over.
  *
  * usage: connect_many [-d DEVICE] [-n PAIRS] [-g GID-INDEX]
  */
@@ -17,7 +18,10 @@
 
 #include <infiniband/ohcadv.h>
 
-/* Every pair is connected by one operation on each of its two queue pairs. */
+/* One operation on each queue pair; those of a step are over before the next begins. */
+enum step { CREATE, CONNECT, DISCONNECT, DESTROY };
+static const char *const step_names[] = { "created", "connected", "disconnected", "destroyed" };
+
 struct program {
 	const char *device;
 	int pairs;
@@ -25,11 +29,11 @@ struct program {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	struct ibv_qp **qps; /* 2 * pairs; 2i and 2i + 1 belong together */
+	struct ibv_qp **qps; /* 2 * pairs; 2i and 2i + 1 belong together; NULL: there is none */
 	union ibv_gid gid;
 	struct ohcadv_async_queue *queue;
 	int epoll;
-	int submitted, connected, disconnected;
+	int submitted; /* of the step */
 };
 
 static void check(int ok, const char *what)
@@ -73,26 +77,12 @@ static void open_device(struct program *p)
 	check(p->cq != NULL, "ibv_create_cq");
 }
 
-static void create_queue_pairs(struct program *p)
-{
-	struct ibv_qp_init_attr attr = {
-		.send_cq = p->cq, .recv_cq = p->cq, .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
-	};
-	int i;
-
-	p->qps = calloc((size_t)p->pairs * 2, sizeof(*p->qps));
-	check(p->qps != NULL, "calloc");
-	for (i = 0; i < 2 * p->pairs; i++) {
-		p->qps[i] = ibv_create_qp(p->pd, &attr);
-		check(p->qps[i] != NULL, "ibv_create_qp");
-	}
-}
-
 static void create_queue(struct program *p)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
+	p->qps = calloc((size_t)p->pairs * 2, sizeof(*p->qps));
+	check(p->qps != NULL, "calloc");
 	p->queue = ohcadv_create_async_queue(p->context, OHCADV_ASYNC_DEPTH_MAX);
 	check(p->queue != NULL, "ohcadv_create_async_queue");
 	check(fcntl(p->queue->fd, F_SETFL, O_NONBLOCK) == 0, "fcntl");
@@ -119,30 +109,54 @@ static void fill_connection(const struct program *p, int index, struct ibv_qp_at
 	};
 }
 
-/* A batch of connections, or of disconnections. */
-static void submit(struct program *p, int connect)
+static int create_some(struct program *p, int count)
+{
+	static uint64_t wr_ids[OHCADV_ASYNC_BATCH_MAX];
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = p->cq, .recv_cq = p->cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = p->pd,
+	};
+	int i;
+
+	for (i = 0; i < count; i++)
+		wr_ids[i] = (uint64_t)(p->submitted + i);
+	return ohcadv_create_qps_async(p->queue, &attr, wr_ids, (uint32_t)count);
+}
+
+static int change_some(struct program *p, enum step step, int count)
 {
 	static struct ohcadv_async_operation operations[OHCADV_ASYNC_BATCH_MAX];
 	static struct ibv_qp_attr attr[OHCADV_ASYNC_BATCH_MAX];
-	int count, i;
+	static const enum ohcadv_async_opcode opcodes[] = {
+		[CONNECT] = OHCADV_ASYNC_CONNECT_QP,
+		[DISCONNECT] = OHCADV_ASYNC_DISCONNECT_QP,
+		[DESTROY] = OHCADV_ASYNC_DESTROY_QP,
+	};
+	int i;
 
-	count = 2 * p->pairs - p->submitted;
-	if (count > OHCADV_ASYNC_BATCH_MAX)
-		count = OHCADV_ASYNC_BATCH_MAX;
 	for (i = 0; i < count; i++) {
 		int index = p->submitted + i;
 
 		operations[i] = (struct ohcadv_async_operation) {
-			.wr_id = (uint64_t)index, .qp = p->qps[index],
-			.opcode = connect ? OHCADV_ASYNC_CONNECT_QP : OHCADV_ASYNC_DISCONNECT_QP,
+			.wr_id = (uint64_t)index, .qp = p->qps[index], .opcode = opcodes[step],
 		};
-		if (connect) {
+		if (step == CONNECT) {
 			fill_connection(p, index, &attr[i]);
 			operations[i].attr = &attr[i];
 			operations[i].attr_mask = connect_mask;
 		}
 	}
-	check_error(ohcadv_submit_async(p->queue, operations, (uint32_t)count), "ohcadv_submit_async");
+	return ohcadv_submit_async(p->queue, operations, (uint32_t)count);
+}
+
+static void submit(struct program *p, enum step step)
+{
+	int count = 2 * p->pairs - p->submitted;
+
+	if (count > OHCADV_ASYNC_BATCH_MAX)
+		count = OHCADV_ASYNC_BATCH_MAX;
+	check_error(step == CREATE ? create_some(p, count) : change_some(p, step, count), "submission");
 	p->submitted += count;
 }
 
@@ -158,26 +172,33 @@ static int take(struct program *p, int timeout_ms)
 		return 0;
 	count = ohcadv_read_async(p->queue, completions, 64);
 	check_error(count < 0 ? -count : 0, "ohcadv_read_async");
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		check_error(completions[i].error, "an operation");
+		/* the new one, the same, or none any more */
+		p->qps[completions[i].wr_id] = completions[i].qp;
+	}
 	return count;
 }
 
-/* All queue pairs: submits as long as there is something to submit, and takes what is over in between. */
-static int run(struct program *p, int connect)
+/*
+ * A step of all queue pairs: submits as long as there is something to submit and the queue is deep
+ * enough, takes what is over in between, and tells how long that took.
+ */
+static void run(struct program *p, enum step step)
 {
-	const double deadline = seconds() + 120;
+	const double start = seconds(), deadline = start + 120;
 	int over = 0;
 
 	p->submitted = 0;
 	while (over < 2 * p->pairs) {
-		if (p->submitted < 2 * p->pairs)
-			submit(p, connect);
+		if (p->submitted < 2 * p->pairs && p->submitted - over <= OHCADV_ASYNC_DEPTH_MAX - OHCADV_ASYNC_BATCH_MAX)
+			submit(p, step);
 		over += take(p, p->submitted < 2 * p->pairs ? 0 : 1000);
 		errno = ETIMEDOUT;
 		check(seconds() < deadline, "completions");
 	}
-	return over;
+	printf("%d queue pairs %s in %.3f s, %.0f per second\n", over, step_names[step], seconds() - start,
+	       over / (seconds() - start));
 }
 
 static void require_state(const struct program *p, enum ibv_qp_state state)
@@ -195,11 +216,7 @@ static void require_state(const struct program *p, enum ibv_qp_state state)
 
 static void close_device(struct program *p)
 {
-	int i;
-
 	check_error(ohcadv_destroy_async_queue(p->queue), "ohcadv_destroy_async_queue");
-	for (i = 0; i < 2 * p->pairs; i++)
-		check_error(ibv_destroy_qp(p->qps[i]), "ibv_destroy_qp");
 	free(p->qps);
 	close(p->epoll);
 	check_error(ibv_destroy_cq(p->cq), "ibv_destroy_cq");
@@ -210,7 +227,6 @@ static void close_device(struct program *p)
 int main(int argc, char **argv)
 {
 	struct program p = { .pairs = 10000, .gid_index = 1 };
-	double start, connected, disconnected;
 	int option;
 
 	while ((option = getopt(argc, argv, "d:n:g:")) != -1) {
@@ -226,17 +242,14 @@ int main(int argc, char **argv)
 	if (p.pairs < 1)
 		return 2;
 	open_device(&p);
-	create_queue_pairs(&p);
 	create_queue(&p);
-	start = seconds();
-	run(&p, 1);
-	connected = seconds();
+	run(&p, CREATE);
+	require_state(&p, IBV_QPS_RESET);
+	run(&p, CONNECT);
 	require_state(&p, IBV_QPS_RTS);
-	disconnected = seconds();
-	run(&p, 0);
-	printf("%d pairs: connected in %.3f s, disconnected in %.3f s\n", p.pairs, connected - start,
-	       seconds() - disconnected);
+	run(&p, DISCONNECT);
 	require_state(&p, IBV_QPS_ERR);
+	run(&p, DESTROY);
 	close_device(&p);
 	return 0;
 }

@@ -387,6 +387,16 @@ int ohca_shim_submit_async(ibv_context *, int, const std::uint32_t *, const ohca
 	return 0;
 }
 
+int ohca_shim_create_qps_async(const ibv_qp_init_attr_ex *attr, int, const ohca_async_create_qp *creations,
+			       std::uint32_t count)
+{
+	if (fake_kernel.async_creation_error)
+		return fake_kernel.async_creation_error;
+	fake_kernel.qp_attr = *attr;
+	fake_kernel.async_creations.insert(fake_kernel.async_creations.end(), creations, creations + count);
+	return 0;
+}
+
 bool ohca_shim_is_ohca(const ibv_device *)
 {
 	return fake_kernel.is_ohca;

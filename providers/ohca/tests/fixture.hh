@@ -43,6 +43,8 @@ struct FakeKernel {
 	bool is_ohca = true;
 	int completions = -1; // where an asynchronous queue gets them from
 	std::vector<ohca_async_operation> async_operations;
+	std::vector<ohca_async_create_qp> async_creations;
+	int async_creation_error = 0;
 };
 constexpr std::uint32_t kPdNumber = 0x31;
 constexpr std::uint32_t kUarIndex = 5;
