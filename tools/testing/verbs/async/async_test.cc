@@ -3,8 +3,9 @@
 // async_test - asynchronous operations on queue pairs of an ohca device: each ends once, by the right
 // completion, and its file can be waited for.
 //
-// async_test --storm: connects and disconnects without end, until it is killed or the device goes. In the
-// latter case it demands a completion of each operation.
+// async_test --storm: creates, connects, disconnects and destroys without end, until it is killed or the
+// device goes. In the latter case it demands a completion of each operation.
+#include "async/create_destroy.hh"
 #include "async/storm.hh"
 #include "case.hh"
 #include "deadline.hh"
@@ -295,7 +296,7 @@ void respects_its_depth(const std::string &name)
 
 Cases all_cases()
 {
-	return {
+	Cases cases = {
 		{"async/connects", connects},
 		{"async/modifies in order", modifies_in_order},
 		{"async/disconnects and flushes", disconnects_and_flushes},
@@ -305,6 +306,9 @@ Cases all_cases()
 		{"async/read waits", read_waits},
 		{"async/respects its depth", respects_its_depth},
 	};
+	for (const auto &one : create_destroy_cases())
+		cases.push_back(one);
+	return cases;
 }
 
 }  // namespace

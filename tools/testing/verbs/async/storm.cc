@@ -20,8 +20,8 @@ namespace {
 constexpr std::uint32_t kQueuePairs = 128;
 constexpr double kDrainSeconds = 60;
 
-// Each queue pair goes from RESET to RTS, to ERR and to RESET again.
-enum class Step { kConnect, kDisconnect, kReset };
+// Each queue pair is created, goes from RESET to RTS, to ERR, every other one to RESET again, and is destroyed.
+enum class Step { kCreate, kConnect, kDisconnect, kReset, kDestroy };
 
 class Storm {
  public:
@@ -29,38 +29,15 @@ class Storm {
 	{
 		pd_ = must(ibv_alloc_pd(device_.context()), "ibv_alloc_pd");
 		cq_ = must(ibv_create_cq(device_.context(), 16, nullptr, nullptr, 0), "ibv_create_cq");
-		ibv_qp_init_attr attributes{};
-		attributes.send_cq = attributes.recv_cq = cq_;
-		attributes.cap = {1, 1, 1, 1, 0};
-		attributes.qp_type = IBV_QPT_RC;
-		for (std::uint32_t i = 0; i < kQueuePairs; i++)
-			qps_.push_back(must(ibv_create_qp(pd_, &attributes), "ibv_create_qp"));
 		queue_ = must(ohcadv_create_async_queue(device_.context(), 4 * kQueuePairs), "ohcadv_create_async_queue");
 		fcntl(queue_->fd, F_SETFL, O_NONBLOCK);
+		qps_.resize(kQueuePairs);
 		in_flight_.resize(kQueuePairs);
-		steps_.resize(kQueuePairs, Step::kConnect);
+		steps_.resize(kQueuePairs, Step::kCreate);
 	}
 
 	// False: the device has gone.
-	bool submit_all()
-	{
-		std::vector<ibv_qp_attr> attributes(kQueuePairs);
-		std::vector<ohcadv_async_operation> operations;
-		for (std::uint32_t i = 0; i < kQueuePairs; i++) {
-			if (!in_flight_[i])
-				operations.push_back(operation(i, attributes[i]));
-		}
-		if (operations.empty())
-			return true;
-		const int error = ohcadv_submit_async(queue_, operations.data(), static_cast<std::uint32_t>(operations.size()));
-		if (error == EIO)
-			return false;
-		must_succeed(error, "ohcadv_submit_async");
-		for (const ohcadv_async_operation &one : operations)
-			in_flight_[one.wr_id] = true;
-		submitted_ += operations.size();
-		return true;
-	}
+	bool submit_all() { return create_all() && change_all(); }
 
 	// True: one of them says that the device has failed.
 	bool take(int timeout_ms)
@@ -90,6 +67,55 @@ class Storm {
 	}
 
  private:
+	bool create_all()
+	{
+		std::vector<std::uint64_t> wr_ids;
+		for (std::uint32_t i = 0; i < kQueuePairs; i++) {
+			if (!in_flight_[i] && steps_[i] == Step::kCreate)
+				wr_ids.push_back(i);
+		}
+		if (wr_ids.empty())
+			return true;
+		ibv_qp_init_attr_ex attributes{};
+		attributes.send_cq = attributes.recv_cq = cq_;
+		attributes.cap = {1, 1, 1, 1, 0};
+		attributes.qp_type = IBV_QPT_RC;
+		attributes.comp_mask = IBV_QP_INIT_ATTR_PD;
+		attributes.pd = pd_;
+		return submitted(ohcadv_create_qps_async(queue_, &attributes, wr_ids.data(),
+							 static_cast<std::uint32_t>(wr_ids.size())),
+				 wr_ids);
+	}
+
+	bool change_all()
+	{
+		std::vector<ibv_qp_attr> attributes(kQueuePairs);
+		std::vector<ohcadv_async_operation> operations;
+		std::vector<std::uint64_t> wr_ids;
+		for (std::uint32_t i = 0; i < kQueuePairs; i++) {
+			if (in_flight_[i])
+				continue;
+			operations.push_back(operation(i, attributes[i]));
+			wr_ids.push_back(i);
+		}
+		if (operations.empty())
+			return true;
+		return submitted(ohcadv_submit_async(queue_, operations.data(),
+						     static_cast<std::uint32_t>(operations.size())),
+				 wr_ids);
+	}
+
+	bool submitted(int error, const std::vector<std::uint64_t> &wr_ids)
+	{
+		if (error == EIO)
+			return false;
+		must_succeed(error, "submission");
+		for (const std::uint64_t one : wr_ids)
+			in_flight_[one] = true;
+		submitted_ += wr_ids.size();
+		return true;
+	}
+
 	ohcadv_async_operation operation(std::uint32_t index, ibv_qp_attr &attributes) const
 	{
 		ohcadv_async_operation result{};
@@ -99,7 +125,7 @@ class Storm {
 		switch (steps_[index]) {
 		case Step::kConnect:
 			result.opcode = OHCADV_ASYNC_CONNECT_QP;
-			attributes = connect_attributes(device_, qps_[index ^ 1]->qp_num);
+			attributes = connect_attributes(device_, qps_[index]->qp_num);
 			result.attr_mask = kConnectMask;
 			break;
 		case Step::kDisconnect:
@@ -111,22 +137,49 @@ class Storm {
 			attributes.qp_state = IBV_QPS_RESET;
 			result.attr_mask = IBV_QP_STATE;
 			break;
+		case Step::kDestroy:
+			result.opcode = OHCADV_ASYNC_DESTROY_QP;
+			break;
+		case Step::kCreate:
+			fail("queue pair %u does not exist", index);
 		}
 		return result;
 	}
 
+	// What the completion says of its queue pair.
+	bool is_right(const ohcadv_async_completion &completion) const
+	{
+		const ibv_qp *qp = qps_[completion.wr_id];
+		if (completion.opcode == OHCADV_ASYNC_CREATE_QP)
+			return !qp && (completion.error != 0) == (completion.qp == nullptr);
+		if (completion.opcode == OHCADV_ASYNC_DESTROY_QP && !completion.error)
+			return !completion.qp;
+		return completion.qp == qp;
+	}
+
+	static Step next(Step step, std::uint64_t index)
+	{
+		switch (step) {
+		case Step::kCreate: return Step::kConnect;
+		case Step::kConnect: return Step::kDisconnect;
+		case Step::kDisconnect: return index % 2 ? Step::kReset : Step::kDestroy;
+		case Step::kReset: return Step::kDestroy;
+		case Step::kDestroy: break;
+		}
+		return Step::kCreate;
+	}
+
 	bool end(const ohcadv_async_completion &completion)
 	{
-		if (completion.wr_id >= kQueuePairs || !in_flight_[completion.wr_id] ||
-		    completion.qp != qps_[completion.wr_id])
+		if (completion.wr_id >= kQueuePairs || !in_flight_[completion.wr_id] || !is_right(completion))
 			fail("completion of %lu, which is not in flight", static_cast<unsigned long>(completion.wr_id));
 		in_flight_[completion.wr_id] = false;
 		ended_++;
 		if (completion.error == EIO || completion.error == ETIMEDOUT)
 			return true;
 		expect_success(completion);
-		Step &step = steps_[completion.wr_id];
-		step = step == Step::kConnect ? Step::kDisconnect : step == Step::kDisconnect ? Step::kReset : Step::kConnect;
+		qps_[completion.wr_id] = completion.qp;
+		steps_[completion.wr_id] = next(steps_[completion.wr_id], completion.wr_id);
 		return false;
 	}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// Many queue pairs that are connected and disconnected all the time.
+// Many queue pairs that are created, connected, disconnected and destroyed all the time.
 #pragma once
 
 #include "device.hh"

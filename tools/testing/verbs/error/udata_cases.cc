@@ -101,6 +101,13 @@ void udata_qp(const std::string &name)
 	expect([](Udata &) {}, sizeof(Udata), 0, "a longer request with zeroes behind");
 	expect([](Udata &u) { u.tail[1] = 1; }, sizeof(Udata), EOPNOTSUPP, "a longer request with a bit set");
 	expect([](Udata &u) { u.request.comp_mask = 1; }, kSize, EINVAL, "a comp_mask bit");
+	expect([](Udata &u) { u.request.comp_mask = 4; }, kSize, EINVAL, "a comp_mask bit that does not exist");
+	expect([](Udata &u) { u.request.qpn = 1; }, kSize, EINVAL, "a number without a claim");
+	expect([](Udata &u) { u.request.comp_mask = OHCA_CREATE_QP_CLAIM; }, kSize, EINVAL, "a claim without a number");
+	expect([](Udata &u) {
+		u.request.comp_mask = OHCA_CREATE_QP_CLAIM;
+		u.request.qpn = 2;
+	}, kSize, EINVAL, "a claim of what nobody has created");
 	expect([](Udata &u) { u.request.buffer_address += 8; }, kSize, EINVAL, "a buffer that is not page aligned");
 	expect([](Udata &u) { u.request.buffer_length = 64; }, kSize, EINVAL, "a buffer too short for the rings");
 	expect([](Udata &u) { u.request.buffer_address = 4096; }, kSize, EFAULT, "a buffer that is not there");
