@@ -184,6 +184,23 @@ def measure_timer_latency(results, module, rounds):
             row[name] = {key: better(row.get(name, {}).get(key), value, False) for key, value in values.items()}
 
 
+# of an application: arguments of connect_rate; they take about a second each
+APPLICATION_CONNECTIONS = {
+    "ohca0 synchronous": ("ohca0", "500"),
+    "rxe0 synchronous": ("rxe0", "1000"),
+    "ohca0 asynchronous": ("ohca0", "4000", "--async"),
+}
+
+
+def measure_application_connections(results, rounds):
+    row = {}
+    for _ in range(rounds):
+        for name, arguments in APPLICATION_CONNECTIONS.items():
+            row[name] = better(row.get(name), float(run("connect_rate", *arguments, deadline=120)), True)
+    results["application_connections"] = row
+    say(f"application_connections: {row}")
+
+
 def main():
     output, quick = sys.argv[1], "--quick" in sys.argv[2:]
     keep_two_providers()
@@ -198,6 +215,7 @@ def main():
     module = os.path.join(os.path.dirname(output), "atomic.ko")
     measure_connections(results, module, 1 if quick else 3)
     measure_timer_latency(results, module, 1 if quick else 3)
+    measure_application_connections(results, 1 if quick else 3)
     # the last one: it takes rxe0 away
     measure_ulps(results, 1 if quick else 2, os.path.join(os.path.dirname(output), "kverbs", "kverbs.ko"), say)
     with open(output, "w", encoding="ascii") as f:

@@ -69,7 +69,8 @@ def rows(results):
     pairs = results["registrations"]
     table.append(Row("fast registrations, 64 KiB", "1/s", pairs["kernel"], pairs["user"], "ibv_reg_mr, ibv_dereg_mr",
                      pairs["kernel"] / pairs["user"], 20))
-    table += _connections(results["connections"])
+    table += _connections(results["connections"], "a kernel user", (10, 5))
+    table += _connections(results["application_connections"], "an application", (None, None))
     table += _cost(results["cost"])
     table += _timer_latency(results["timer_latency"])
     cost = results["instructions_per_write"]["ohca0"]
@@ -78,11 +79,13 @@ def rows(results):
     return table
 
 
-def _connections(rates):
-    """A queue pair created, brought to RTS and destroyed, by one thread of a kernel user."""
+def _connections(rates, whose, targets):
+    """A queue pair created, brought to RTS and destroyed, by one thread; kernel users take theirs from a pool."""
     ours = rates["ohca0 asynchronous"]
-    for yardstick, name, target in (("ohca0 synchronous", "synchronous verbs", 10), ("rxe0 synchronous", "rxe", 5)):
-        yield Row("connections set up, asynchronous", "1/s", ours, rates[yardstick], name, ours / rates[yardstick], target)
+    yardsticks = (("ohca0 synchronous", "synchronous verbs"), ("rxe0 synchronous", "rxe"))
+    for (yardstick, name), target in zip(yardsticks, targets):
+        yield Row(f"connections set up by {whose}, asynchronous", "1/s", ours, rates[yardstick], name,
+                  ours / rates[yardstick], target)
 
 
 def _cost(cost):
