@@ -109,14 +109,21 @@ void kv_copy_pieces(struct kv_integrity *it, const struct scatterlist *pieces, u
 	}
 }
 
+/* The first piece, made as long as all of it. */
+u8 *kv_among_data(struct kv_integrity *it)
+{
+	kv_set_piece(it, &it->data[0], KV_DATA_OFFSET, KV_INTERVALS * (it->interval + KV_TUPLE));
+	return it->pair->buffer[0] + KV_DATA_OFFSET;
+}
+
 int kv_integrity_reg(struct kv_integrity *it, struct ib_reg_wr *reg, int access)
 {
 	struct ib_sig_attrs *attrs = it->mr->sig_attrs;
-	int meta = it->memory ? KV_META_PIECES : 0;
+	int data = it->among_data ? 1 : KV_DATA_PIECES;
+	int meta = it->memory && !it->among_data ? KV_META_PIECES : 0;
 
-	KV_CHECK(!ib_map_mr_sg_pi(it->mr, it->data, KV_DATA_PIECES, NULL, it->meta, meta, NULL,
-				  SZ_4K));
-	KV_CHECK(it->mr->length == KV_INTERVALS * (it->interval + (meta ? KV_TUPLE : 0)));
+	KV_CHECK(!ib_map_mr_sg_pi(it->mr, it->data, data, NULL, it->meta, meta, NULL, SZ_4K));
+	KV_CHECK(it->mr->length == KV_INTERVALS * (it->interval + (it->memory ? KV_TUPLE : 0)));
 	memset(attrs, 0, sizeof(*attrs));
 	attrs->check_mask = it->check_mask;
 	attrs->mem.sig_type = it->memory ? IB_SIG_TYPE_T10_DIF : IB_SIG_TYPE_NONE;

@@ -22,6 +22,7 @@ struct kv_integrity {
 	struct ib_mr *mr;
 	u32 interval;			/* bytes */
 	bool memory, wire;		/* which domain has tuples */
+	bool among_data;		/* those in memory follow their interval; one piece */
 	struct ib_t10_dif_domain dif;	/* of both */
 	u8 check_mask;
 	struct scatterlist data[KV_DATA_PIECES];
@@ -41,6 +42,8 @@ u8 *kv_wire_data(const struct kv_integrity *it, u32 index);
 /* Pieces of the memory domain, from or to the bytes as they follow each other. */
 void kv_copy_pieces(struct kv_integrity *it, const struct scatterlist *pieces, u8 *bytes,
 		    bool store);
+/* The piece with tuples among the data. */
+u8 *kv_among_data(struct kv_integrity *it);
 /* The work request that makes the region valid with the attributes of @it. */
 int kv_integrity_reg(struct kv_integrity *it, struct ib_reg_wr *reg, int access);
 /* Data from or to the peer through the region, and the status; the key is invalid again. */

@@ -270,6 +270,37 @@ static int kv_test_escapes(struct kv_pair *pair)
 	return kv_with_integrity(pair, 512, kv_escape);
 }
 
+/* Without metadata the tuples are expected in the data: memory is then as the wire is. */
+static int kv_among(struct kv_integrity *it)
+{
+	u8 *memory = kv_among_data(it);
+	u32 length;
+
+	it->among_data = true;
+	it->memory = true;
+	it->wire = true;
+	it->dif = kv_t10_dif(it->interval, IB_T10DIF_CRC);
+	length = kv_wire_length(it);
+	kv_fill_wire(it, 50);
+	memcpy(memory, it->pair->buffer[1], length);
+	memset(it->pair->buffer[1], 0, length);
+	KV_CHECK(!kv_integrity_move(it, IB_WR_RDMA_WRITE) && !it->status.fail_status);
+	KV_CHECK(!memcmp(memory, it->pair->buffer[1], length));
+	memset(memory, 0, length);
+	KV_CHECK(!kv_integrity_move(it, IB_WR_RDMA_READ) && !it->status.fail_status);
+	KV_CHECK(!memcmp(memory, it->pair->buffer[1], length));
+	memory[2 * (it->interval + KV_TUPLE)] ^= 1;
+	KV_CHECK(!kv_integrity_move(it, IB_WR_RDMA_WRITE) && it->status.fail_status);
+	KV_CHECK(it->status.sig_err.err_type == IB_SIG_BAD_GUARD);
+	KV_CHECK(it->status.sig_err.sig_err_offset == 2 * (it->interval + KV_TUPLE));
+	return 0;
+}
+
+static int kv_test_among_data(struct kv_pair *pair)
+{
+	return kv_with_integrity(pair, 520, kv_among);
+}
+
 /* As an initiator does: the key goes to the peer, which reads and writes the wire domain. */
 static int kv_remote_key(struct kv_integrity *it)
 {
@@ -364,6 +395,7 @@ const struct kv_test kv_integrity_tests[] = {
 	{ "signatures: insert, strip, pass", kv_test_insert_strip_pass },
 	{ "signatures: wrong tuples are reported", kv_test_faults },
 	{ "signatures: escapes", kv_test_escapes },
+	{ "signatures: tuples among the data", kv_test_among_data },
 	{ "signatures: a peer uses the key", kv_test_remote_key },
 	{ "signatures: registrations that are refused", kv_test_refusals },
 	{ "signatures: reads and writes of the rdma_rw API", kv_test_rw_signature },
