@@ -202,7 +202,7 @@ static void at_slot_ended(struct ohca_op *op)
 	struct at_slot *slot = op->context;
 	struct at_storm *storm = slot->storm;
 
-	if (!READ_ONCE(slot->in_flight) || !in_hardirq())
+	if (!READ_ONCE(slot->in_flight) || !irqs_disabled())
 		atomic_inc(&storm->double_callbacks);
 	WRITE_ONCE(slot->in_flight, false);
 	at_note_end(storm, op->result);

@@ -335,7 +335,7 @@ static void at_done(struct ohca_op *op)
 	struct at_life *life = op->context;
 
 	life->callbacks++;
-	life->in_interrupt = in_hardirq();
+	life->in_interrupt = irqs_disabled();
 	complete(&life->over);
 }
 

@@ -10,14 +10,16 @@
  * queue: in its interrupt, or in a thread that waits or polls.  There the
  * object changes its state and the next operation of its queue begins.  The
  * callback is told from the event handler only: from the interrupt if that has
- * found the end, else from an irq_work.  So whoever polls, with locks held,
- * runs nobody else's callback, and callbacks do not run in parallel or out of order.
+ * found the end, else from an irq_work; from a softirq if there are too many.
+ * So whoever polls, with locks held, runs nobody else's callback, and callbacks
+ * do not run in parallel or out of order.
  *
  * Lock order: a caller's locks, the queue's, and the command queue's are taken
  * one inside the other, never the other way; callbacks run without any.
  */
 
 #include <linux/delay.h>
+#include <linux/timekeeping.h>
 
 #include "ohca.h"
 
@@ -104,27 +106,72 @@ void ohca_op_finish(struct ohca_op *op, int result)
 	ohca_async_drop(async);
 }
 
-/* In hard interrupt context. */
+/* The longest waiting end is told, with interrupts off. False: there is none. */
+static bool ohca_op_ends_deliver_one(struct ohca_op_ends *ends)
+{
+	struct ohca_op *op;
+
+	lockdep_assert_held(&ends->lock);
+	op = list_first_entry_or_null(&ends->ops, struct ohca_op, node);
+	if (!op)
+		return false;
+	list_del(&op->node);
+	ends->delivering = true;
+	spin_unlock(&ends->lock);
+	ohca_op_deliver(op);
+	spin_lock(&ends->lock);
+	ends->delivering = false;
+	return true;
+}
+
+/*
+ * In hard interrupt context.  Callbacks that start operations on a fast device
+ * would keep this processor in its interrupts: those that do not fit into the
+ * budget are left to a softirq, which the scheduler puts into a thread
+ * if it does not end.
+ */
 void ohca_op_ends_deliver(struct ohca_dev *dev)
 {
 	struct ohca_op_ends *ends = &dev->op_ends;
-	struct ohca_op *op;
 	unsigned long flags;
+	bool more = false;
+	u64 start, now;
 
 	spin_lock_irqsave(&ends->lock, flags);
-	if (ends->delivering) {
-		spin_unlock_irqrestore(&ends->lock, flags);
-		return;
+	if (!ends->delivering && !list_empty(&ends->ops)) {
+		start = ktime_get_ns();
+		if (start - ends->window_start_ns >= OHCA_CALLBACK_WINDOW_NS) {
+			ends->window_start_ns = start;
+			ends->spent_ns = 0;
+		}
+		for (now = start; ends->spent_ns + (now - start) < OHCA_CALLBACK_BUDGET_NS;
+		     now = ktime_get_ns())
+			if (!ohca_op_ends_deliver_one(ends))
+				break;
+		ends->spent_ns += now - start;
+		more = !list_empty(&ends->ops);
 	}
-	ends->delivering = true;
-	while ((op = list_first_entry_or_null(&ends->ops, struct ohca_op, node))) {
-		list_del(&op->node);
-		spin_unlock_irqrestore(&ends->lock, flags);
-		ohca_op_deliver(op);
-		spin_lock_irqsave(&ends->lock, flags);
-	}
-	ends->delivering = false;
 	spin_unlock_irqrestore(&ends->lock, flags);
+	if (more)
+		queue_work(system_bh_wq, &ends->rest);
+}
+
+static void ohca_op_ends_rest(struct work_struct *work)
+{
+	struct ohca_op_ends *ends = container_of(work, struct ohca_op_ends, rest);
+	unsigned long flags;
+	bool more = true;
+	u32 i;
+
+	/* Interrupts are let in after each. */
+	for (i = 0; i < OHCA_CALLBACKS_AT_ONCE && more; i++) {
+		spin_lock_irqsave(&ends->lock, flags);
+		/* Who delivers now looks for more when the callback returns. */
+		more = !ends->delivering && ohca_op_ends_deliver_one(ends);
+		spin_unlock_irqrestore(&ends->lock, flags);
+	}
+	if (more)
+		queue_work(system_bh_wq, work);
 }
 
 static void ohca_op_ends_work(struct irq_work *work)
@@ -141,17 +188,27 @@ void ohca_op_ends_kick(struct ohca_dev *dev)
 
 void ohca_op_ends_init(struct ohca_dev *dev)
 {
-	spin_lock_init(&dev->op_ends.lock);
-	INIT_LIST_HEAD(&dev->op_ends.ops);
-	dev->op_ends.delivering = false;
-	dev->op_ends.work = IRQ_WORK_INIT_HARD(ohca_op_ends_work);
+	struct ohca_op_ends *ends = &dev->op_ends;
+
+	spin_lock_init(&ends->lock);
+	INIT_LIST_HEAD(&ends->ops);
+	ends->delivering = false;
+	ends->window_start_ns = 0;
+	ends->spent_ns = 0;
+	INIT_WORK(&ends->rest, ohca_op_ends_rest);
+	ends->work = IRQ_WORK_INIT_HARD(ohca_op_ends_work);
 }
 
 /* The command queue has been stopped, and no interrupt comes any more. */
 void ohca_op_ends_stop(struct ohca_dev *dev)
 {
-	ohca_op_ends_kick(dev);
-	irq_work_sync(&dev->op_ends.work);
+	struct ohca_op_ends *ends = &dev->op_ends;
+
+	do {
+		ohca_op_ends_kick(dev);
+		irq_work_sync(&ends->work);
+		flush_work(&ends->rest);
+	} while (!list_empty_careful(&ends->ops));
 }
 
 /* --- the queue of an object ---------------------------------------------- */

@@ -65,11 +65,20 @@ struct ohca_op_finals {
 	struct work_struct work;
 };
 
+/* How much of its processor's time callbacks may take in hard interrupts. */
+#define OHCA_CALLBACK_WINDOW_NS		(1000 * NSEC_PER_USEC)
+#define OHCA_CALLBACK_BUDGET_NS		(250 * NSEC_PER_USEC)
+/* Callbacks before other softirqs get a turn. */
+#define OHCA_CALLBACKS_AT_ONCE		16
+
 /* Ends of operations that are to be told by the event handler. */
 struct ohca_op_ends {
-	spinlock_t lock;	/* ops, delivering */
+	spinlock_t lock;	/* all but the works */
 	struct list_head ops;
 	bool delivering;	/* somebody does: callbacks run one at a time */
+	u64 window_start_ns;	/* the hard interrupt's budget counts from here */
+	u64 spent_ns;		/* of that, since then */
+	struct work_struct rest;	/* in softirq: what has not fitted into the budget */
 	struct irq_work work;	/* for those who find ends outside of the event handler */
 };
 

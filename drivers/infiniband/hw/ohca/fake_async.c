@@ -9,7 +9,7 @@ static void ohca_test_op_done(struct ohca_op *op)
 
 	to->done++;
 	to->number = ++to->async->ended;
-	to->async->soft += !in_hardirq();
+	to->async->soft += !irqs_disabled();
 }
 
 static void ohca_test_async_close(void *data)

@@ -10,7 +10,7 @@ struct ohca_test_async {
 	struct ohca_fake_device *fake;
 	struct ohca_async *handle;
 	u32 ended;			/* operations, and batches */
-	u32 soft;			/* of these, not in hard interrupt */
+	u32 soft;			/* of these, with interrupts on */
 };
 
 struct ohca_test_op {
