@@ -54,6 +54,13 @@ class Load:
         check(self._process.returncode in (0, 128) and "err= 0:" in text,
               f"{text}\nfio: status {self._process.returncode}")
 
+    def end_without_bad_data(self, deadline=60):
+        """Goes on until told to end, or has had an I/O error; a block with other content is neither."""
+        if self._process.poll() is None:
+            self.succeed(deadline)
+        else:
+            check("verify:" not in self._text(), f"{self._text()}\nfio: bad data")
+
     def fail(self, deadline=60):
         """An I/O error is what it was to get, and not a block with other content."""
         check(self._wait(deadline), f"{self._text()}\nthe load did not notice within {deadline} s")
