@@ -21,7 +21,6 @@ uint64_t room_of(const MkeyContext &mkey)
 	       (mkey.type == OHCA_MKEY_TYPE_INTEGRITY ? sizeof(IntegrityContext) : 0);
 }
 
-
 uint32_t check_request(Function &function, const MkeyContext &mkey, const struct ohca_wqe_register &request)
 {
 	const uint32_t access = from_le(request.access);
@@ -117,20 +116,28 @@ void free_list(Function &function, MkeyContext &mkey)
 	mkey.pages = {};
 }
 
-uint32_t register_list(Function &function, uint32_t pd, uint32_t key, const struct ohca_wqe_register &request)
+uint32_t find_free_key(Function &function, uint32_t pd, uint32_t key, uint8_t type, MkeyContext *&mkey)
 {
-	MkeyContext *mkey = function.context().mkey(key >> 8);
-
+	mkey = function.context().mkey(key >> 8);
 	if (!mkey)
 		return OHCA_VENDOR_ERROR_KEY_INDEX;
-	if (mkey->type != OHCA_MKEY_TYPE_FAST_REGION)
+	if (mkey->type != type)
 		return OHCA_VENDOR_ERROR_KEY_TYPE;
-	// Before the list is read: only kernel users own such keys, and only they may name DMA addresses.
+	// Before a list is read: only kernel users own such keys, and only they may name DMA addresses.
 	if (mkey->pd != pd)
 		return OHCA_VENDOR_ERROR_KEY_PD;
 	if (!(mkey->flags & kMkeyFlagFree))
 		return OHCA_VENDOR_ERROR_KEY_STATE;
-	uint32_t error = check_request(function, *mkey, request);
+	return OHCA_VENDOR_ERROR_NONE;
+}
+
+uint32_t register_list(Function &function, uint32_t pd, uint32_t key, const struct ohca_wqe_register &request)
+{
+	MkeyContext *mkey = nullptr;
+	uint32_t error = find_free_key(function, pd, key, OHCA_MKEY_TYPE_FAST_REGION, mkey);
+
+	if (!error)
+		error = check_request(function, *mkey, request);
 	if (error)
 		return error;
 

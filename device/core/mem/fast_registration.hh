@@ -26,6 +26,10 @@ constexpr uint64_t kRegisteredLengthMax = uint64_t{1} << 63;
 bool reserve_list(Function &function, MkeyContext &mkey, uint32_t entry_max);
 void free_list(Function &function, MkeyContext &mkey);
 
+// The key of that type which a work request of a queue pair in `pd` may make valid.
+// OHCA_VENDOR_ERROR_NONE, or why there is none.
+uint32_t find_free_key(Function &function, uint32_t pd, uint32_t key, uint8_t type, MkeyContext *&mkey);
+
 // REG_MR: the free key whose index is that of `key` becomes valid, as `key`. Returns
 // OHCA_VENDOR_ERROR_NONE, or why nothing has happened.
 uint32_t register_list(Function &function, uint32_t pd, uint32_t key, const struct ohca_wqe_register &request);

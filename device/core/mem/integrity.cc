@@ -86,18 +86,11 @@ bool fit_together(const PageRange &data, const IntegrityContext &integrity, uint
 uint32_t register_integrity(Function &function, uint32_t pd, uint32_t key,
 			    const struct ohca_wqe_register_integrity &request)
 {
-	MkeyContext *mkey = function.context().mkey(key >> 8);
+	MkeyContext *mkey = nullptr;
+	uint32_t error = find_free_key(function, pd, key, OHCA_MKEY_TYPE_INTEGRITY, mkey);
 
-	if (!mkey)
-		return OHCA_VENDOR_ERROR_KEY_INDEX;
-	if (mkey->type != OHCA_MKEY_TYPE_INTEGRITY)
-		return OHCA_VENDOR_ERROR_KEY_TYPE;
-	// Before the list is read: only kernel users own such keys, and only they may name DMA addresses.
-	if (mkey->pd != pd)
-		return OHCA_VENDOR_ERROR_KEY_PD;
-	if (!(mkey->flags & kMkeyFlagFree))
-		return OHCA_VENDOR_ERROR_KEY_STATE;
-	uint32_t error = check_request(function, *mkey, request);
+	if (!error)
+		error = check_request(function, *mkey, request);
 	if (error)
 		return error;
 
