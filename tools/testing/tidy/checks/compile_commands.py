@@ -54,4 +54,8 @@ def nearest(units, header):
             if source.split('/')[0] == header.split('/')[0] else ''
         return (-len(common.split('/')) if common else 0, source.count('/'), source)
     candidates = sorted((u for u in units if u.endswith('.cc')), key=distance)
-    return units[candidates[0]].flags if candidates else []
+    if not candidates:
+        return []
+    flags = units[candidates[0]].flags
+    # What a unit is given besides what it includes must not help the header.
+    return flags[:flags.index('-include')] + flags[flags.index('-include') + 2:] if '-include' in flags else flags
