@@ -108,6 +108,7 @@ struct Engine::State final : FunctionOwner {
 	Routes routes;
 	MulticastRoutes multicast;
 	uint32_t next_slot = 0; // whose turn it is
+	uint64_t work_done = 0; // see Engine::work_done()
 	TimeNs now = 0;
 	TransmitScratch scratch;
 };
@@ -282,7 +283,10 @@ bool Engine::State::serve_doorbells_and_commands()
 			continue;
 		function.set_now(now);
 		found |= scan_doorbells(function, now);
+		const uint32_t consumer = function.state().cmdq_consumer;
 		found |= process_commands(function);
+		if (function.running())
+			work_done += static_cast<uint32_t>(function.state().cmdq_consumer - consumer);
 	}
 	return found;
 }
@@ -307,6 +311,7 @@ bool Engine::State::serve_queue_pairs()
 		found = true;
 		serve_turn(slot, *qp, pass);
 	}
+	work_done += kSegmentsPerPass - pass.segments;
 	return found;
 }
 
@@ -499,6 +504,11 @@ bool Engine::State::raise_interrupts()
 }
 
 // --- sleep ------------------------------------------------------------------
+
+uint64_t Engine::work_done() const
+{
+	return state_->work_done;
+}
 
 TimeNs Engine::poll_timeout() const
 {

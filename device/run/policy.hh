@@ -18,12 +18,17 @@
 // processors are spun on only where a small predictor, as those for branches,
 // expects success.
 //
+// When the answer has to wait for an interrupt anyway, other naps are right: see
+// interrupt_pacer.hh.
+//
 // Pure: time and load come in as arguments.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+
+#include "run/interrupt_pacer.hh"
 
 namespace ohca::run {
 
@@ -70,22 +75,37 @@ private:
 	bool tried_ = false;
 };
 
+// What the policy is told after each pass of the engine.
+struct Pass {
+	uint64_t now_ns = 0;
+	bool busy = false;
+	bool contended = false;   // more threads want to run than there are processors
+	bool interrupted = false; // an interrupt was raised
+	uint64_t work = 0;        // how much has ever been done
+};
+
 class IdlePolicy {
 public:
 	enum class Step : uint8_t { kSpin, kNap, kSleep };
 
 	explicit IdlePolicy(const PolicyOptions &options) : options_(options), first_nap_ns_(options.nap_ns) {}
 
-	// After each pass.
-	Step next(uint64_t now_ns, bool busy, bool contended)
+	Step next(const Pass &pass)
 	{
-		const uint64_t idle_ns = now_ns - last_work_ns_;
-		if (busy) {
-			predictor_.learn(naps_ == 0);
-			adapt_naps(idle_ns);
-			woken(now_ns);
+		const uint64_t idle_ns = pass.now_ns - last_work_ns_;
+		if (interrupts_ && naps_ > 0)
+			pacer_.napped(pass.now_ns, pass.work);
+		if (pass.busy) {
+			if (!interrupts_) {
+				predictor_.learn(naps_ == 0);
+				adapt_naps(idle_ns);
+			}
+			woken(pass.now_ns);
+			interrupts_ = pass.interrupted && pass.contended;
 			spin_ns_ = options_.spin_ns;
-			if (contended)
+			if (interrupts_)
+				spin_ns_ = 0;
+			else if (pass.contended)
 				spin_ns_ = predictor_.predict() ? options_.contended_spin_ns : 0;
 			return Step::kSpin;
 		}
@@ -96,8 +116,10 @@ public:
 	// The length of the nap to be taken now.
 	uint64_t take_nap()
 	{
-		nap_ns_ = naps_++ == 0 ? first_nap_ns_ : nap_ns_ + nap_ns_ / 2;
-		nap_ns_ = std::min(nap_ns_, options_.nap_max_ns);
+		const uint64_t first_ns = interrupts_ ? pacer_.nap_ns() : first_nap_ns_;
+		const uint64_t max_ns = std::max(options_.nap_max_ns, interrupts_ ? 2 * first_ns : 0);
+		nap_ns_ = naps_++ == 0 ? first_ns : nap_ns_ + nap_ns_ / 2;
+		nap_ns_ = std::min(nap_ns_, max_ns);
 		return nap_ns_;
 	}
 	// A kick is the promise of work: look for it a while before sleeping again.
@@ -125,11 +147,13 @@ private:
 
 	PolicyOptions options_;
 	SpinPredictor predictor_;
+	InterruptPacer pacer_;
 	uint64_t last_work_ns_ = 0;
 	uint64_t first_nap_ns_;
 	uint64_t nap_ns_ = 0;
 	uint64_t spin_ns_ = 0;
 	uint32_t naps_ = 0; // since the last work
+	bool interrupts_ = false; // the last work was announced by one, with processors scarce
 };
 
 } // namespace ohca::run

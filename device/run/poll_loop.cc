@@ -54,6 +54,7 @@ void EngineProcess::run()
 				break;
 		}
 		const uint64_t now_ns = monotonic_ns();
+		const uint64_t interrupts = statistics.interrupts.load(std::memory_order_relaxed);
 		const bool busy = engine_.run(now_ns);
 		finish_pass();
 		count(statistics.passes);
@@ -62,7 +63,8 @@ void EngineProcess::run()
 		report_failures();
 
 		const bool contended = load_.contended(now_ns);
-		switch (policy_.next(now_ns, busy, contended)) {
+		const bool interrupted = statistics.interrupts.load(std::memory_order_relaxed) != interrupts;
+		switch (policy_.next({now_ns, busy, contended, interrupted, engine_.work_done()})) {
 		case IdlePolicy::Step::kSpin: _mm_pause(); break;
 		case IdlePolicy::Step::kNap:
 			statistics.contended.store(contended, std::memory_order_relaxed);

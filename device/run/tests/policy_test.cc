@@ -19,17 +19,17 @@ constexpr uint64_t kStart = 1'000'000'000;
 TEST(IdlePolicy, SpinsThenNapsThenSleeps)
 {
 	IdlePolicy policy(kOptions);
-	EXPECT_EQ(policy.next(kStart, true, false), Step::kSpin);
-	EXPECT_EQ(policy.next(kStart + 99'999, false, false), Step::kSpin);
-	EXPECT_EQ(policy.next(kStart + 100'000, false, false), Step::kNap);
-	EXPECT_EQ(policy.next(kStart + 4'999'999, false, false), Step::kNap);
-	EXPECT_EQ(policy.next(kStart + 5'000'000, false, false), Step::kSleep);
+	EXPECT_EQ(policy.next({kStart, true, false}), Step::kSpin);
+	EXPECT_EQ(policy.next({kStart + 99'999, false, false}), Step::kSpin);
+	EXPECT_EQ(policy.next({kStart + 100'000, false, false}), Step::kNap);
+	EXPECT_EQ(policy.next({kStart + 4'999'999, false, false}), Step::kNap);
+	EXPECT_EQ(policy.next({kStart + 5'000'000, false, false}), Step::kSleep);
 }
 
 TEST(IdlePolicy, NapsGrowToALimitAndWorkMakesThemShort)
 {
 	IdlePolicy policy(kOptions);
-	policy.next(kStart, true, false);
+	policy.next({kStart, true, false});
 	EXPECT_EQ(policy.take_nap(), 8'000u);
 	uint64_t last = 0;
 	for (int i = 0; i < 20; i++) {
@@ -38,7 +38,7 @@ TEST(IdlePolicy, NapsGrowToALimitAndWorkMakesThemShort)
 		last = nap;
 	}
 	EXPECT_EQ(last, kOptions.nap_max_ns);
-	policy.next(kStart + 1'000'000, true, false);
+	policy.next({kStart + 1'000'000, true, false});
 	EXPECT_LE(policy.take_nap(), 8'000u);
 }
 
@@ -48,7 +48,7 @@ TEST(IdlePolicy, FirstNapLearnsHowLongItMustBe)
 	uint64_t now = kStart;
 	// The other side needs 14 us of processor time for its answer.
 	for (int i = 0; i < 2000; i++) {
-		policy.next(now, true, true);
+		policy.next({now, true, true});
 		for (uint64_t slept = 0; slept < 14'000;) {
 			const uint64_t nap = policy.take_nap();
 			slept += nap;
@@ -61,7 +61,7 @@ TEST(IdlePolicy, FirstNapLearnsHowLongItMustBe)
 	const uint64_t before = policy.first_nap_ns();
 	policy.take_nap();
 	policy.take_nap();
-	policy.next(now + 1'000'000, true, true);
+	policy.next({now + 1'000'000, true, true});
 	EXPECT_EQ(policy.first_nap_ns(), before);
 }
 
@@ -75,15 +75,15 @@ TEST(IdlePolicy, LearnsThePatternOfAPingPong)
 	int naps_for_the_fast_side = 0;
 	for (int round = 0; round < 2000; round++) {
 		const bool counts = round >= 200;
-		policy.next(now, true, true);
-		if (policy.next(now + 1'000, false, true) == Step::kSpin) {
+		policy.next({now, true, true});
+		if (policy.next({now + 1'000, false, true}) == Step::kSpin) {
 			now += 1'000;
 		} else {
 			now += policy.take_nap();
 			naps_for_the_fast_side += counts;
 		}
-		policy.next(now, true, true);
-		while (policy.next(now + 500, false, true) == Step::kSpin) {
+		policy.next({now, true, true});
+		while (policy.next({now + 500, false, true}) == Step::kSpin) {
 			now += 500;
 			spun_in_vain_ns += counts ? 500 : 0;
 		}
@@ -99,21 +99,32 @@ TEST(IdlePolicy, DoesNotSpinInVainWhenProcessorsAreScarce)
 	int spins = 0;
 	for (uint64_t i = 0; i < 1000; i++) {
 		const uint64_t now = kStart + i * 100'000;
-		policy.next(now, true, true);
-		spins += policy.next(now + 1'000, false, true) == Step::kSpin;
+		policy.next({now, true, true});
+		spins += policy.next({now + 1'000, false, true}) == Step::kSpin;
 		policy.take_nap();
 	}
 	EXPECT_LT(spins, 100);
 }
 
+// One interrupt after each batch: the nap is the pacer's, and there is no spinning.
+TEST(IdlePolicy, NapsAsThePacerSaysWhereInterruptsAnnounceTheWork)
+{
+	IdlePolicy policy(kOptions);
+	policy.next({.now_ns = kStart, .busy = true, .contended = true, .interrupted = true});
+	EXPECT_EQ(policy.next({.now_ns = kStart + 100, .contended = true}), Step::kNap);
+	EXPECT_EQ(policy.take_nap(), InterruptPacer().nap_ns());
+	policy.next({.now_ns = kStart + 50'000, .busy = true, .contended = false, .interrupted = true});
+	EXPECT_EQ(policy.next({.now_ns = kStart + 51'000}), Step::kSpin) << "with a processor to spare";
+}
+
 TEST(IdlePolicy, AKickIsLikeWork)
 {
 	IdlePolicy policy(kOptions);
-	policy.next(kStart, true, false);
-	EXPECT_EQ(policy.next(kStart + 10'000'000, false, false), Step::kSleep);
+	policy.next({kStart, true, false});
+	EXPECT_EQ(policy.next({kStart + 10'000'000, false, false}), Step::kSleep);
 	policy.woken(kStart + 10'000'000);
-	EXPECT_EQ(policy.next(kStart + 10'050'000, false, false), Step::kSpin);
-	EXPECT_EQ(policy.next(kStart + 10'200'000, false, false), Step::kNap);
+	EXPECT_EQ(policy.next({kStart + 10'050'000, false, false}), Step::kSpin);
+	EXPECT_EQ(policy.next({kStart + 10'200'000, false, false}), Step::kNap);
 }
 
 } // namespace
