@@ -108,7 +108,6 @@ struct Engine::State final : FunctionOwner {
 	Routes routes;
 	MulticastRoutes multicast;
 	uint32_t next_slot = 0; // whose turn it is
-	uint64_t work_done = 0; // see Engine::work_done()
 	TimeNs now = 0;
 	TransmitScratch scratch;
 };
@@ -283,10 +282,7 @@ bool Engine::State::serve_doorbells_and_commands()
 			continue;
 		function.set_now(now);
 		found |= scan_doorbells(function, now);
-		const uint32_t consumer = function.state().cmdq_consumer;
 		found |= process_commands(function);
-		if (function.running())
-			work_done += static_cast<uint32_t>(function.state().cmdq_consumer - consumer);
 	}
 	return found;
 }
@@ -311,7 +307,6 @@ bool Engine::State::serve_queue_pairs()
 		found = true;
 		serve_turn(slot, *qp, pass);
 	}
-	work_done += kSegmentsPerPass - pass.segments;
 	return found;
 }
 
@@ -505,9 +500,12 @@ bool Engine::State::raise_interrupts()
 
 // --- sleep ------------------------------------------------------------------
 
-uint64_t Engine::work_done() const
+uint64_t Engine::completions() const
 {
-	return state_->work_done;
+	uint64_t sum = 0;
+	for (auto &slot : state_->slots)
+		sum += slot->function.completions();
+	return sum;
 }
 
 TimeNs Engine::poll_timeout() const

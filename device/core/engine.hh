@@ -78,9 +78,8 @@ public:
 	// One pass: scan doorbells, execute commands, transmit and receive a bounded
 	// amount, fire timers that are due, raise interrupts. True if anything was done.
 	bool run(TimeNs now);
-	// Segments carried and commands taken since the engine was made: what a caller that
-	// weighs naps against throughput counts.
-	uint64_t work_done() const;
+	// Completions of work requests and commands written since the engine was made.
+	uint64_t completions() const;
 	// When run() must be called again even if no doorbell rings; kNever if never.
 	TimeNs poll_timeout() const;
 

@@ -66,6 +66,8 @@ private:
 
 	// poll_loop.cc
 	bool control_pending() const;
+	// Completions since the last interrupt; called when one was raised.
+	uint64_t newly_announced();
 	void nap(uint64_t duration_ns);
 	void sleep();
 	void wait_for_events(uint64_t timeout_ns);
@@ -96,6 +98,7 @@ private:
 	std::vector<std::unique_ptr<FunctionSide>> sides_;
 	core::Engine engine_;
 	IdlePolicy policy_;
+	uint64_t announced_ = 0; // completions
 	LoadMeter load_;
 	uint64_t processed_ = 0;                        // messages taken from the channel
 	std::vector<broker::ChannelMessage> deferred_;  // RESET, ENABLE: between two passes only

@@ -18,8 +18,12 @@
 // processors are spun on only where a small predictor, as those for branches,
 // expects success.
 //
-// When the answer has to wait for an interrupt anyway, other naps are right: see
-// interrupt_pacer.hh.
+// Where an interrupt announces the work, none of that helps: tens of microseconds
+// pass before the guest looks at its completions, and more for each until new work
+// requests come of them.  A nap meanwhile only takes the processor from it.  So that
+// nap is as long as there are completions to be digested.  What is posted until its
+// end is announced by one interrupt, not by many: with many operations outstanding
+// that doubles what gets done, and with one the nap stays short.
 //
 // Pure: time and load come in as arguments.
 #pragma once
@@ -28,8 +32,6 @@
 #include <array>
 #include <cstdint>
 
-#include "run/interrupt_pacer.hh"
-
 namespace ohca::run {
 
 struct PolicyOptions {
@@ -37,6 +39,8 @@ struct PolicyOptions {
 	uint64_t contended_spin_ns = 5'000;  // likewise without, if expected to succeed
 	uint64_t nap_ns = 8'000;             // the first nap, to begin with: it adapts
 	uint64_t nap_max_ns = 50'000;        // naps in a row grow up to this
+	uint64_t nap_per_completion_ns = 30'000; // the first nap after an interrupt was raised
+	uint64_t interrupt_nap_max_ns = 320'000;
 	uint64_t idle_ns = 5'000'000;        // after that without work: deep sleep
 	bool realtime = true;
 };
@@ -80,8 +84,8 @@ struct Pass {
 	uint64_t now_ns = 0;
 	bool busy = false;
 	bool contended = false;   // more threads want to run than there are processors
-	bool interrupted = false; // an interrupt was raised
-	uint64_t work = 0;        // how much has ever been done
+	// Completions written since the last interrupt, if this pass raised one; else 0.
+	uint64_t announced = 0;
 };
 
 class IdlePolicy {
@@ -93,20 +97,13 @@ public:
 	Step next(const Pass &pass)
 	{
 		const uint64_t idle_ns = pass.now_ns - last_work_ns_;
-		if (interrupts_ && naps_ > 0)
-			pacer_.napped(pass.now_ns, pass.work);
 		if (pass.busy) {
-			if (!interrupts_) {
+			if (interrupt_nap_ns_ == 0) {
 				predictor_.learn(naps_ == 0);
 				adapt_naps(idle_ns);
 			}
 			woken(pass.now_ns);
-			interrupts_ = pass.interrupted && pass.contended;
-			spin_ns_ = options_.spin_ns;
-			if (interrupts_)
-				spin_ns_ = 0;
-			else if (pass.contended)
-				spin_ns_ = predictor_.predict() ? options_.contended_spin_ns : 0;
+			choose(pass);
 			return Step::kSpin;
 		}
 		if (idle_ns < spin_ns_)
@@ -116,10 +113,9 @@ public:
 	// The length of the nap to be taken now.
 	uint64_t take_nap()
 	{
-		const uint64_t first_ns = interrupts_ ? pacer_.nap_ns() : first_nap_ns_;
-		const uint64_t max_ns = std::max(options_.nap_max_ns, interrupts_ ? 2 * first_ns : 0);
+		const uint64_t first_ns = std::max(first_nap_ns_, interrupt_nap_ns_);
 		nap_ns_ = naps_++ == 0 ? first_ns : nap_ns_ + nap_ns_ / 2;
-		nap_ns_ = std::min(nap_ns_, max_ns);
+		nap_ns_ = std::min(nap_ns_, std::max(options_.nap_max_ns, interrupt_nap_ns_));
 		return nap_ns_;
 	}
 	// A kick is the promise of work: look for it a while before sleeping again.
@@ -131,6 +127,22 @@ public:
 	uint64_t first_nap_ns() const { return first_nap_ns_; }
 
 private:
+	// How to wait for what follows from this work.
+	void choose(const Pass &pass)
+	{
+		interrupt_nap_ns_ = 0;
+		spin_ns_ = options_.spin_ns;
+		if (!pass.contended)
+			return;
+		if (pass.announced == 0) {
+			spin_ns_ = predictor_.predict() ? options_.contended_spin_ns : 0;
+			return;
+		}
+		spin_ns_ = 0;
+		const uint64_t count = std::min<uint64_t>(pass.announced, options_.interrupt_nap_max_ns);
+		interrupt_nap_ns_ = std::min(count * options_.nap_per_completion_ns, options_.interrupt_nap_max_ns);
+	}
+
 	// The best first nap is just as long as the virtual CPU that was let run needs to get
 	// its work out: too short, and it takes a second one; too long, and the work waits.
 	void adapt_naps(uint64_t idle_ns)
@@ -147,13 +159,12 @@ private:
 
 	PolicyOptions options_;
 	SpinPredictor predictor_;
-	InterruptPacer pacer_;
 	uint64_t last_work_ns_ = 0;
 	uint64_t first_nap_ns_;
 	uint64_t nap_ns_ = 0;
 	uint64_t spin_ns_ = 0;
+	uint64_t interrupt_nap_ns_ = 0; // the first nap, if an interrupt announced the last work
 	uint32_t naps_ = 0; // since the last work
-	bool interrupts_ = false; // the last work was announced by one, with processors scarce
 };
 
 } // namespace ohca::run

@@ -64,7 +64,7 @@ void EngineProcess::run()
 
 		const bool contended = load_.contended(now_ns);
 		const bool interrupted = statistics.interrupts.load(std::memory_order_relaxed) != interrupts;
-		switch (policy_.next({now_ns, busy, contended, interrupted, engine_.work_done()})) {
+		switch (policy_.next({now_ns, busy, contended, interrupted ? newly_announced() : 0})) {
 		case IdlePolicy::Step::kSpin: _mm_pause(); break;
 		case IdlePolicy::Step::kNap:
 			statistics.contended.store(contended, std::memory_order_relaxed);
@@ -73,6 +73,14 @@ void EngineProcess::run()
 		case IdlePolicy::Step::kSleep: sleep(); break;
 		}
 	}
+}
+
+uint64_t EngineProcess::newly_announced()
+{
+	const uint64_t before = announced_;
+	announced_ = engine_.completions();
+	// an event of another kind is worth one
+	return std::max<uint64_t>(announced_ - before, 1);
 }
 
 void EngineProcess::nap(uint64_t duration_ns)

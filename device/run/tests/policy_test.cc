@@ -12,6 +12,8 @@ constexpr PolicyOptions kOptions{.spin_ns = 100'000,
 				 .contended_spin_ns = 5'000,
 				 .nap_ns = 8'000,
 				 .nap_max_ns = 50'000,
+				 .nap_per_completion_ns = 30'000,
+				 .interrupt_nap_max_ns = 320'000,
 				 .idle_ns = 5'000'000,
 				 .realtime = false};
 constexpr uint64_t kStart = 1'000'000'000;
@@ -106,15 +108,41 @@ TEST(IdlePolicy, DoesNotSpinInVainWhenProcessorsAreScarce)
 	EXPECT_LT(spins, 100);
 }
 
-// One interrupt after each batch: the nap is the pacer's, and there is no spinning.
-TEST(IdlePolicy, NapsAsThePacerSaysWhereInterruptsAnnounceTheWork)
+TEST(IdlePolicy, NapsForEachCompletionThatAnInterruptAnnounces)
 {
 	IdlePolicy policy(kOptions);
-	policy.next({.now_ns = kStart, .busy = true, .contended = true, .interrupted = true});
-	EXPECT_EQ(policy.next({.now_ns = kStart + 100, .contended = true}), Step::kNap);
-	EXPECT_EQ(policy.take_nap(), InterruptPacer().nap_ns());
-	policy.next({.now_ns = kStart + 50'000, .busy = true, .contended = false, .interrupted = true});
-	EXPECT_EQ(policy.next({.now_ns = kStart + 51'000}), Step::kSpin) << "with a processor to spare";
+	policy.next({.now_ns = kStart, .busy = true, .contended = true, .announced = 4});
+	EXPECT_EQ(policy.next({.now_ns = kStart + 100, .contended = true}), Step::kNap) << "spinning is in vain";
+	EXPECT_EQ(policy.take_nap(), 120'000u);
+	EXPECT_EQ(policy.take_nap(), 120'000u) << "longer than the longest of the others: it does not grow";
+	policy.next({.now_ns = kStart + 200'000, .busy = true, .contended = true, .announced = 1});
+	EXPECT_EQ(policy.take_nap(), 30'000u);
+	EXPECT_EQ(policy.take_nap(), 45'000u);
+	policy.next({.now_ns = kStart + 300'000, .busy = true, .contended = true, .announced = UINT64_MAX});
+	EXPECT_EQ(policy.take_nap(), 320'000u);
+	policy.next({.now_ns = kStart + 700'000, .busy = true, .contended = true});
+	EXPECT_LE(policy.take_nap(), 8'000u) << "somebody polls";
+}
+
+TEST(IdlePolicy, SpinsAfterAnInterruptWithAProcessorToSpare)
+{
+	IdlePolicy policy(kOptions);
+	policy.next({.now_ns = kStart, .busy = true, .contended = false, .announced = 4});
+	EXPECT_EQ(policy.next({.now_ns = kStart + 99'999}), Step::kSpin);
+}
+
+// How long such a nap takes is no hint for the answers of those who poll.
+TEST(IdlePolicy, LearnsNothingFromNapsAfterInterrupts)
+{
+	IdlePolicy policy(kOptions);
+	const uint64_t before = policy.first_nap_ns();
+	for (uint64_t i = 0; i < 1000; i++) {
+		policy.next({.now_ns = kStart + i * 150'000, .busy = true, .contended = true, .announced = 1});
+		policy.take_nap();
+		policy.take_nap();
+		policy.take_nap();
+	}
+	EXPECT_EQ(policy.first_nap_ns(), before);
 }
 
 TEST(IdlePolicy, AKickIsLikeWork)
