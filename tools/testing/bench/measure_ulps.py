@@ -34,7 +34,7 @@ def _note(results, figure, device, value):
 def _measure_nvme(results, device, address):
     target = nvme_fabric.Target(address)
     disk = nvme_fabric.connect(address, queues=2)
-    _note(results, "nvme_read_iops_4k", device, fio.measure(disk, "randread", "4k", 32, _SECONDS)[0] / 1000)
+    _note(results, "nvme_read_iops_4k", device, fio.measure(disk, "randread", "4k", 128, _SECONDS)[0] / 1000)
     _note(results, "nvme_write_bandwidth_1m", device, fio.measure(disk, "write", "1m", 8, _SECONDS)[1] / (1 << 20))
     nvme_fabric.disconnect()
     target.withdraw()
