@@ -44,7 +44,8 @@ void fail_send(Function &function, QpContext &qp, uint8_t opcode, uint8_t status
 // it has failed.
 bool complete_local_operation(Function &function, QpContext &qp, SendWindowEntry &entry);
 // How long a paused sender waits before it tries again, and a receiver may keep senders waiting.
-constexpr TimeNs kPauseNs = 10'000;
+// An engine that comes back sooner takes the processor from the receiver it waits for.
+constexpr TimeNs kPauseNs = 50'000;
 constexpr TimeNs kPauseMaxNs = 200'000'000;
 // How many of them run before others get a turn; each may read a page list.
 constexpr uint32_t kUnreliableLocalOperationsPerTurn = 64;
