@@ -555,7 +555,8 @@ TEST_F(Ohcad, MasksFeatures)
 	EXPECT_EQ(offered("f0"), OHCA_FEATURES_ALL & ~kForAll);
 	EXPECT_EQ(offered("masked"),
 		  OHCA_FEATURES_ALL & ~(kForAll | OHCA_FEATURE_UC | OHCA_FEATURE_SRQ | OHCA_FEATURE_XRC));
-	for (const json &feature : ask("features")[0]["features"]) {
+	const json functions = ask("features");
+	for (const json &feature : functions.at(0).at("features")) {
 		const bool masked = feature["feature"] == "atomic" || feature["feature"] == "masked-atomic";
 		EXPECT_EQ(feature["offered"], !masked) << feature;
 		EXPECT_EQ(feature["negotiated"], false) << feature;

@@ -3,7 +3,9 @@
 // An INTEGRITY key over data and tuples that are scattered over memory in small pieces.
 #pragma once
 
+#include <algorithm>
 #include <random>
+#include <span>
 
 #include "core/mem/integrity.hh"
 #include "core/mem/protected_stream.hh"
@@ -105,7 +107,7 @@ struct IntegrityTest : CommandTest {
 		tuples = given.has_memory() && !given.among_data ? scatter(given.count * kTupleSize, 11) : Scattered{};
 		std::byte *to = host.host(list);
 		for (const Scattered *blocks : {&data, &tuples}) {
-			std::memcpy(to, blocks->blocks.data(), blocks->blocks.size() * sizeof(ohca_block));
+			std::ranges::copy(std::as_bytes(std::span(blocks->blocks)), to);
 			to += blocks->blocks.size() * sizeof(ohca_block);
 		}
 		status() = {};

@@ -6,6 +6,9 @@
 #include "core/mem/memory_window.hh"
 #include "core/tests/command_test.hh"
 
+#include <algorithm>
+#include <span>
+
 namespace ohca::core::test {
 namespace {
 
@@ -44,7 +47,7 @@ struct KeyOperations : CommandTest {
 	// --- fast registration ---
 	ohca_wqe_register pages(std::initializer_list<uint64_t> addresses, uint64_t length, uint64_t offset = 0)
 	{
-		std::memcpy(host.host(list), addresses.begin(), addresses.size() * 8);
+		std::ranges::copy(std::as_bytes(std::span(addresses.begin(), addresses.size())), host.host(list));
 		ohca_wqe_register request{};
 		request.start = 0x7000'0000;
 		request.length = length;
@@ -58,7 +61,7 @@ struct KeyOperations : CommandTest {
 	ohca_wqe_register blocks(std::initializer_list<ohca_block> given, uint64_t length)
 	{
 		ohca_wqe_register request = pages({}, length);
-		std::memcpy(host.host(list), given.begin(), given.size() * sizeof(ohca_block));
+		std::ranges::copy(std::as_bytes(std::span(given.begin(), given.size())), host.host(list));
 		request.entry_count = static_cast<uint32_t>(given.size());
 		request.log_page_size = 0;
 		return request;
