@@ -498,15 +498,17 @@ bool Engine::State::raise_interrupts()
 	return found;
 }
 
-// --- sleep ------------------------------------------------------------------
-
 uint64_t Engine::completions() const
 {
 	uint64_t sum = 0;
-	for (auto &slot : state_->slots)
-		sum += slot->function.completions();
+	for (auto &slot : state_->slots) {
+		const auto counters = slot->function.context().counters();
+		sum += counters[OHCA_COUNTER_CQES] + counters[OHCA_COUNTER_COMMANDS];
+	}
 	return sum;
 }
+
+// --- sleep ------------------------------------------------------------------
 
 TimeNs Engine::poll_timeout() const
 {

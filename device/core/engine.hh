@@ -78,7 +78,7 @@ public:
 	// One pass: scan doorbells, execute commands, transmit and receive a bounded
 	// amount, fire timers that are due, raise interrupts. True if anything was done.
 	bool run(TimeNs now);
-	// Completions of work requests and commands written since the engine was made.
+	// Completions of work requests and commands that the functions have counted; less after a reset.
 	uint64_t completions() const;
 	// When run() must be called again even if no doorbell rings; kNever if never.
 	TimeNs poll_timeout() const;

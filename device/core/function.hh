@@ -89,9 +89,6 @@ public:
 	// What the commands of this pass have cost beside a fixed amount: page list entries copied.
 	void add_command_cost(uint64_t entries) { command_cost_ += entries; }
 	uint64_t take_command_cost() { uint64_t v = command_cost_; command_cost_ = 0; return v; }
-	// How many completions the host has been given, of work requests and of commands.
-	void count_completion() { completions_++; }
-	uint64_t completions() const { return completions_; }
 
 private:
 	uint32_t index_;
@@ -103,7 +100,6 @@ private:
 	uint64_t interrupts_pending_ = 0;
 	bool commands_pending_ = false;
 	uint64_t command_cost_ = 0;
-	uint64_t completions_ = 0;
 	DeferredCommand current_command_{};
 	std::vector<uint32_t> live_uars_;
 };

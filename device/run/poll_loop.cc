@@ -79,8 +79,8 @@ uint64_t EngineProcess::newly_announced()
 {
 	const uint64_t before = announced_;
 	announced_ = engine_.completions();
-	// an event of another kind is worth one
-	return std::max<uint64_t>(announced_ - before, 1);
+	// an event of another kind is worth one, and so is the first after a reset
+	return announced_ > before ? announced_ - before : 1;
 }
 
 void EngineProcess::nap(uint64_t duration_ns)

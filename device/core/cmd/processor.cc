@@ -195,7 +195,6 @@ bool complete(Function &function, uint16_t slot, uint32_t generation, CommandRes
 	if (!write_entry(function, ring, offset, completion))
 		return false;
 	state.cmdq_completed++;
-	function.count_completion();
 	function.count(OHCA_COUNTER_COMMANDS);
 	if (!result.ok())
 		function.count(OHCA_COUNTER_COMMANDS_FAILED);

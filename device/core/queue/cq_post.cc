@@ -62,7 +62,6 @@ bool post_cqe(Function &function, uint32_t cqn, struct ohca_cqe &cqe)
 	}
 	cq->producer++;
 	function.count(OHCA_COUNTER_CQES);
-	function.count_completion();
 	announce_cqe(function, cqn, *cq, cqe);
 	return true;
 }
