@@ -8,7 +8,8 @@ import tempfile
 
 from report import SLOWNESS, check, run
 
-_DIRECT = ("--direct=1", "--ioengine=libaio", "--fallocate=none")
+_DIRECT = ("--direct=1", "--fallocate=none")
+_ASYNCHRONOUS = ("--ioengine=libaio", *_DIRECT)
 _FOR_EVER = 3600  # seconds
 _CHECKSUM = ("--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0")
 
@@ -16,7 +17,7 @@ _CHECKSUM = ("--verify=crc32c", "--verify_fatal=1", "--verify_state_save=0")
 def verify(path, block, size, deadline=120):
     """Everything is written, in random order, and then read; each block carries its checksum."""
     run("fio", "--name=verify", f"--filename={path}", "--rw=randwrite", f"--bs={block}", f"--size={size}",
-        "--iodepth=16", "--do_verify=1", *_DIRECT, *_CHECKSUM, deadline=deadline)
+        "--iodepth=16", "--do_verify=1", *_ASYNCHRONOUS, *_CHECKSUM, deadline=deadline)
 
 
 class Load:
@@ -26,7 +27,7 @@ class Load:
         self._output = tempfile.TemporaryFile("w+", errors="replace")
         self._process = subprocess.Popen(
             ["fio", "--name=load", f"--filename={path}", "--rw=randwrite", f"--bs={block}", f"--size={size}",
-             "--iodepth=16", "--verify_backlog=128", "--time_based", f"--runtime={_FOR_EVER}", *_DIRECT, *_CHECKSUM],
+             "--iodepth=16", "--verify_backlog=128", "--time_based", f"--runtime={_FOR_EVER}", *_ASYNCHRONOUS, *_CHECKSUM],
             stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True)
 
     def check_running(self):
@@ -73,7 +74,7 @@ def measure(path, rw, block, depth, seconds, size="64m"):
     """Operations and bytes per second, with as little of fio's own work in each operation as possible."""
     batch = max(depth // 4, 1)
     output = run("fio", "--name=measure", f"--filename={path}", f"--rw={rw}", f"--bs={block}", f"--size={size}",
-                 "--direct=1", "--fallocate=none", "--ioengine=io_uring", "--fixedbufs", "--registerfiles",
+                 *_DIRECT, "--ioengine=io_uring", "--fixedbufs", "--registerfiles",
                  f"--iodepth={depth}", f"--iodepth_batch_submit={batch}", f"--iodepth_batch_complete_max={depth // 2}",
                  "--gtod_reduce=1", "--time_based", f"--runtime={seconds}", "--ramp_time=1", "--norandommap",
                  "--output-format=json", deadline=60 + seconds)

@@ -15,12 +15,11 @@ def precompile(sets_of_flags, folder):
     os.makedirs(folder, exist_ok=True)
     replaced = {}
     for number, flags in enumerate(sorted(sets_of_flags)):
-        if '-include' not in flags:
+        header, others = compile_commands.split_include(flags)
+        if header is None:
             continue
-        at = flags.index('-include')
-        header, others = flags[at + 1], [*flags[:at], *flags[at + 2:]]
         target = os.path.join(folder, f'{number}.pch')
-        status, output = run(['clang++', *others, '-x', 'c++-header', header, '-o', target], timeout=SECONDS_PER_FILE)
+        status, _ = run(['clang++', *others, '-x', 'c++-header', header, '-o', target], timeout=SECONDS_PER_FILE)
         if status == 0:  # or each file will have the same error
             replaced[flags] = [*others, '-include-pch', target]
     return replaced

@@ -31,6 +31,14 @@ def keep_flags(arguments, folder):
     return kept
 
 
+def split_include(flags):
+    """(header, the other flags): what a unit is given besides what it includes; None if nothing."""
+    if '-include' not in flags:
+        return None, list(flags)
+    at = flags.index('-include')
+    return flags[at + 1], [*flags[:at], *flags[at + 2:]]
+
+
 def load(tree):
     """Units by source path relative to the root, or None if nothing has been built."""
     path = tree.path(DATABASE)
@@ -54,8 +62,5 @@ def nearest(units, header):
             if source.split('/')[0] == header.split('/')[0] else ''
         return (-len(common.split('/')) if common else 0, source.count('/'), source)
     candidates = sorted((u for u in units if u.endswith('.cc')), key=distance)
-    if not candidates:
-        return []
-    flags = units[candidates[0]].flags
     # What a unit is given besides what it includes must not help the header.
-    return flags[:flags.index('-include')] + flags[flags.index('-include') + 2:] if '-include' in flags else flags
+    return split_include(units[candidates[0]].flags)[1] if candidates else []
