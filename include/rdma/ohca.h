@@ -17,7 +17,7 @@
  *   command times out, and when the device is reset or removed.
  * - Callbacks run with interrupts off, without locks, one at a time for each
  *   device, in the order in which the operations ended: in hard interrupt
- *   context, or in a softirq if they take more than a quarter of the time there.
+ *   context, or in a thread if they take more than a tenth of the time there.
  * - Operations on one queue pair are carried out one after the other, in the
  *   order of their submission, ib_modify_qp() and ib_query_qp() among them.
  *   Operations on different objects may end in any order.

@@ -10,7 +10,7 @@
  * queue: in its interrupt, or in a thread that waits or polls.  There the
  * object changes its state and the next operation of its queue begins.  The
  * callback is told from the event handler only: from the interrupt if that has
- * found the end, else from an irq_work; from a softirq if there are too many.
+ * found the end, else from an irq_work; from a thread if there are too many.
  * So whoever polls, with locks held, runs nobody else's callback, and callbacks
  * do not run in parallel or out of order.
  *
@@ -127,8 +127,8 @@ static bool ohca_op_ends_deliver_one(struct ohca_op_ends *ends)
 /*
  * In hard interrupt context.  Callbacks that start operations on a fast device
  * would keep this processor in its interrupts: those that do not fit into the
- * budget are left to a softirq, which the scheduler puts into a thread
- * if it does not end.
+ * budget are left to a thread, which is ahead of all others but those with
+ * real-time priority.
  */
 void ohca_op_ends_deliver(struct ohca_dev *dev)
 {
@@ -153,25 +153,27 @@ void ohca_op_ends_deliver(struct ohca_dev *dev)
 	}
 	spin_unlock_irqrestore(&ends->lock, flags);
 	if (more)
-		queue_work(system_bh_wq, &ends->rest);
+		queue_work(dev->callback_wq, &ends->rest);
 }
 
 static void ohca_op_ends_rest(struct work_struct *work)
 {
-	struct ohca_op_ends *ends = container_of(work, struct ohca_op_ends, rest);
+	struct ohca_dev *dev = container_of(work, struct ohca_dev, op_ends.rest);
+	struct ohca_op_ends *ends = &dev->op_ends;
 	unsigned long flags;
 	bool more = true;
 	u32 i;
 
-	/* Interrupts are let in after each. */
+	/* After each, interrupts are let in, and whoever is more urgent. */
 	for (i = 0; i < OHCA_CALLBACKS_AT_ONCE && more; i++) {
 		spin_lock_irqsave(&ends->lock, flags);
 		/* Who delivers now looks for more when the callback returns. */
 		more = !ends->delivering && ohca_op_ends_deliver_one(ends);
 		spin_unlock_irqrestore(&ends->lock, flags);
+		cond_resched();
 	}
 	if (more)
-		queue_work(system_bh_wq, work);
+		queue_work(dev->callback_wq, work);
 }
 
 static void ohca_op_ends_work(struct irq_work *work)
@@ -190,7 +192,8 @@ void ohca_op_ends_init(struct ohca_dev *dev)
 {
 	struct ohca_op_ends *ends = &dev->op_ends;
 
-	spin_lock_init(&ends->lock);
+	/* Locks are initialized by the names that lock statistics should call them. */
+	spin_lock_init(&dev->op_ends.lock);
 	INIT_LIST_HEAD(&ends->ops);
 	ends->delivering = false;
 	ends->window_start_ns = 0;
@@ -213,11 +216,11 @@ void ohca_op_ends_stop(struct ohca_dev *dev)
 
 /* --- the queue of an object ---------------------------------------------- */
 
-void ohca_op_queue_init(struct ohca_op_queue *queue)
+void ohca_op_queue_init(struct ohca_op_queue *op_queue)
 {
-	spin_lock_init(&queue->lock);
-	INIT_LIST_HEAD(&queue->ops);
-	queue->closed = 0;
+	spin_lock_init(&op_queue->lock);
+	INIT_LIST_HEAD(&op_queue->ops);
+	op_queue->closed = 0;
 }
 
 /* -EBUSY, and nothing has changed, while there are operations. */

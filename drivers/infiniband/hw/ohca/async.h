@@ -67,9 +67,9 @@ struct ohca_op_finals {
 
 /* How much of its processor's time callbacks may take in hard interrupts. */
 #define OHCA_CALLBACK_WINDOW_NS		(1000 * NSEC_PER_USEC)
-#define OHCA_CALLBACK_BUDGET_NS		(250 * NSEC_PER_USEC)
-/* Callbacks before other softirqs get a turn. */
-#define OHCA_CALLBACKS_AT_ONCE		16
+#define OHCA_CALLBACK_BUDGET_NS		(100 * NSEC_PER_USEC)
+/* Callbacks before other works of the processor get a turn. */
+#define OHCA_CALLBACKS_AT_ONCE		64
 
 /* Ends of operations that are to be told by the event handler. */
 struct ohca_op_ends {
@@ -78,7 +78,7 @@ struct ohca_op_ends {
 	bool delivering;	/* somebody does: callbacks run one at a time */
 	u64 window_start_ns;	/* the hard interrupt's budget counts from here */
 	u64 spent_ns;		/* of that, since then */
-	struct work_struct rest;	/* in softirq: what has not fitted into the budget */
+	struct work_struct rest;	/* in dev->callback_wq: what has not fitted into the budget */
 	struct irq_work work;	/* for those who find ends outside of the event handler */
 };
 

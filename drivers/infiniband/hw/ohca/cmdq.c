@@ -657,7 +657,7 @@ int ohca_cmdq_init(struct ohca_dev *dev)
 	struct ohca_cmdq *q = &dev->cmdq;
 	int ret;
 
-	spin_lock_init(&q->lock);
+	spin_lock_init(&dev->cmdq.lock);
 	INIT_LIST_HEAD(&q->waiters);
 	q->log_depth = OHCA_CMDQ_LOG_DEPTH;
 	q->depth = 1 << q->log_depth;

@@ -295,7 +295,7 @@ static void ohca_fake_disable(void *data)
 	cancel_work_sync(&dev->port.work);
 	ohca_hw_reset(dev);
 	ohca_cmdq_free(dev);
-	destroy_workqueue(dev->wq);
+	ohca_workqueues_free(dev);
 }
 
 struct ohca_fake_device *ohca_fake_device_enable(struct kunit *test)
@@ -303,8 +303,7 @@ struct ohca_fake_device *ohca_fake_device_enable(struct kunit *test)
 	struct ohca_fake_device *fake = ohca_fake_device_create(test);
 	struct ohca_dev *dev = fake->dev;
 
-	dev->wq = alloc_workqueue("ohca-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, "fake");
-	KUNIT_ASSERT_NOT_NULL(test, dev->wq);
+	KUNIT_ASSERT_EQ(test, ohca_workqueues_alloc(dev, "fake"), 0);
 	KUNIT_ASSERT_EQ(test, ohca_hw_reset(dev), 0);
 	KUNIT_ASSERT_EQ(test, ohca_cmdq_init(dev), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, ohca_fake_disable, fake), 0);

@@ -180,6 +180,30 @@ static int ohca_register(struct ohca_dev *dev, const char *name)
 	return 0;
 }
 
+int ohca_workqueues_alloc(struct ohca_dev *dev, const char *name)
+{
+	/* Input and output of others may wait for either, and that memory be given back for them. */
+	dev->wq = alloc_workqueue("ohca-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
+	/* On the processor of the interrupt. */
+	dev->callback_wq = alloc_workqueue("ohca-callback-%s", WQ_HIGHPRI | WQ_MEM_RECLAIM, 1,
+					   name);
+	if (dev->wq && dev->callback_wq)
+		return 0;
+	ohca_workqueues_free(dev);
+	return -ENOMEM;
+}
+
+/* Also after a failed allocation. */
+void ohca_workqueues_free(struct ohca_dev *dev)
+{
+	if (dev->callback_wq)
+		destroy_workqueue(dev->callback_wq);
+	if (dev->wq)
+		destroy_workqueue(dev->wq);
+	dev->callback_wq = NULL;
+	dev->wq = NULL;
+}
+
 /*
  * Bring up a mapped function whose vectors are allocated.  @name is what the
  * device was called before a reset, or empty.
@@ -188,10 +212,9 @@ int ohca_start(struct ohca_dev *dev, const char *name)
 {
 	int ret;
 
-	dev->wq = alloc_workqueue("ohca-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0,
-				  dev_name(ohca_device(dev)));
-	if (!dev->wq)
-		return -ENOMEM;
+	ret = ohca_workqueues_alloc(dev, dev_name(ohca_device(dev)));
+	if (ret)
+		return ret;
 	ohca_faults_init(dev);
 	ret = ohca_hw_reset(dev);
 	if (ret)
@@ -228,7 +251,7 @@ err_reset:
 	ohca_cmdq_free(dev);
 err_wq:
 	ohca_faults_remove(dev);
-	destroy_workqueue(dev->wq);
+	ohca_workqueues_free(dev);
 	return ret;
 }
 
@@ -259,7 +282,7 @@ void ohca_stop(struct ohca_dev *dev)
 		dev->bus.stop_dma(dev);
 	ohca_cmdq_free(dev);
 	ohca_faults_remove(dev);
-	destroy_workqueue(dev->wq);
+	ohca_workqueues_free(dev);
 	WARN_ON(!xa_empty(&dev->cqs) || !xa_empty(&dev->qps) || !xa_empty(&dev->srqs) ||
 		!xa_empty(&dev->uars));
 }

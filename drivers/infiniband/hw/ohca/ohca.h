@@ -195,6 +195,7 @@ struct ohca_dev {
 
 	struct mutex event_lock;	/* ib_registered; held while an event is dispatched */
 	struct workqueue_struct *wq;
+	struct workqueue_struct *callback_wq;	/* of op_ends */
 	struct delayed_work health_work;
 	struct work_struct fatal_work;
 	struct work_struct flush_work;
@@ -479,6 +480,8 @@ void ohca_srq_settle(struct ohca_srq *srq);
 
 /* main.c */
 struct ohca_dev *ohca_alloc(struct device *parent);
+int ohca_workqueues_alloc(struct ohca_dev *dev, const char *name);
+void ohca_workqueues_free(struct ohca_dev *dev);
 int ohca_start(struct ohca_dev *dev, const char *name);
 void ohca_stop(struct ohca_dev *dev);
 

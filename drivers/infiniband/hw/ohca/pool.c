@@ -181,21 +181,21 @@ void ohca_pool_settle(struct ohca_pool_member *member, struct ohca_op *op)
 
 struct ohca_pool *ohca_pool_alloc(struct ohca_async *async, const struct ohca_pool_kind *kind)
 {
-	struct ohca_pool *pool;
+	struct ohca_pool *op_pool;
 
 	/* Members have to be reset by operations. */
 	if (!(async->dev->features & OHCA_FEATURE_RECYCLE))
 		return ERR_PTR(-EOPNOTSUPP);
-	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
-	if (!pool)
+	op_pool = kzalloc(sizeof(*op_pool), GFP_KERNEL);
+	if (!op_pool)
 		return ERR_PTR(-ENOMEM);
-	pool->async = async;
-	pool->kind = kind;
-	spin_lock_init(&pool->lock);
-	INIT_LIST_HEAD(&pool->in);
-	INIT_LIST_HEAD(&pool->broken);
-	INIT_DELAYED_WORK(&pool->repair, ohca_pool_repair);
-	return pool;
+	op_pool->async = async;
+	op_pool->kind = kind;
+	spin_lock_init(&op_pool->lock);
+	INIT_LIST_HEAD(&op_pool->in);
+	INIT_LIST_HEAD(&op_pool->broken);
+	INIT_DELAYED_WORK(&op_pool->repair, ohca_pool_repair);
+	return op_pool;
 }
 
 /* While the pool is made. */
