@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections import namedtuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest"))
@@ -19,6 +18,7 @@ from quick_start import keep_two_providers
 from report import Failure, check, run
 
 from measure_ulps import measure_ulps
+from timer_latency import timer_latency, timer_latency_during
 
 # program; message size in bytes; column of the result; whether more is better; iterations on ohca0
 # and on rxe0 (chosen so that a run takes about a second on either; 0: rxe has nothing like it);
@@ -159,30 +159,14 @@ def measure_connections(results, module, rounds):
     say(f"connections: {row}")
 
 
-def _latency(milliseconds):
-    count, median, p99, most = map(int, run("timer_latency", str(milliseconds), deadline=120).split())
-    return {"count": count, "median": median / 1000, "p99": p99 / 1000, "max": most / 1000}
-
-
-def _latency_during(module, form, milliseconds):
-    """While connections come and go, for longer than it takes to measure."""
-    with subprocess.Popen(["insmod", module, "bench=2000000000", f"limit_ms={2 * milliseconds}", f"form={form}"]) as storm:
-        time.sleep(0.5)
-        row = _latency(milliseconds)
-        check(storm.poll() is None, f"the {form} connections were over before the latency was measured")
-    check(storm.returncode == 0, f"insmod: status {storm.returncode}")
-    run("rmmod", "atomic")
-    return row
-
-
 def measure_timer_latency(results, module, rounds):
     """Of a task that has nothing to do with it, in us; the best of the rounds."""
     milliseconds = 3000
     row = results.setdefault("timer_latency", {})
     for _ in range(rounds):
-        found = {"idle": _latency(milliseconds)}
+        found = {"idle": timer_latency(milliseconds)}
         for form in ("asynchronous", "synchronous"):
-            found[form] = _latency_during(module, form, milliseconds)
+            found[form] = timer_latency_during(module, form, milliseconds)
         say(f"timer latency: {found}")
         for name, values in found.items():
             row[name] = {key: better(row.get(name, {}).get(key), value, False) for key, value in values.items()}

@@ -12,6 +12,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest"))
 from report import Failure, check, run
 
+from timer_latency import timer_latency_during
+
 CONNECTIONS = 1000
 
 
@@ -47,6 +49,7 @@ def main():
     results = {"operations": operations(module), "connections": {}}
     for device in ("ohca0", "rxe0"):
         results["connections"].update(connections(module, device))
+    results["timer_latency"] = timer_latency_during(module, "asynchronous", 2000)
     print(results, file=sys.stderr)
     with open(output, "w", encoding="ascii") as f:
         json.dump(results, f, indent=1)
