@@ -57,14 +57,6 @@ struct AsyncQueue {
 	}
 };
 
-struct MutexGuard {
-	explicit MutexGuard(pthread_mutex_t &the_mutex) : mutex(the_mutex) { pthread_mutex_lock(&mutex); }
-	~MutexGuard() { pthread_mutex_unlock(&mutex); }
-	MutexGuard(const MutexGuard &) = delete;
-	MutexGuard &operator=(const MutexGuard &) = delete;
-	pthread_mutex_t &mutex;
-};
-
 // dv_create_qp.cc: the device has created the queue pair `qpn`, or there was an error. The completion's
 // queue pair becomes the application's, or null.
 void conclude_creation(ibv_context *context, Creation *creation, std::uint32_t qpn,

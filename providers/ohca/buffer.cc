@@ -12,8 +12,9 @@
 
 namespace ohca {
 
-int Buffer::allocate(std::size_t size, ProtectionDomain *domain, Resource resource)
+int Buffer::allocate(std::size_t size, BufferCache &cache, ProtectionDomain *domain, Resource resource)
 {
+	cache_ = &cache;
 	const auto page_size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 	size_ = (size + page_size - 1) / page_size * page_size;
 	if (domain && domain->allocate) {
@@ -21,11 +22,13 @@ int Buffer::allocate(std::size_t size, ProtectionDomain *domain, Resource resour
 			return error;
 	}
 	if (!data_) {
-		void *address = mmap(nullptr, size_, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (address == MAP_FAILED)
-			return ENOMEM;
-		data_ = static_cast<std::byte *>(address);
+		data_ = cache.take(size_);
+		if (data_) {
+			std::memset(data_, 0, size_);
+			return 0;
+		}
+		if (int error = map())
+			return error;
 	}
 	// Copy on write after a fork() would part the application from the pages the
 	// device knows.
@@ -33,6 +36,15 @@ int Buffer::allocate(std::size_t size, ProtectionDomain *domain, Resource resour
 		free_memory();
 		return ENOMEM;
 	}
+	return 0;
+}
+
+int Buffer::map()
+{
+	void *address = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (address == MAP_FAILED)
+		return ENOMEM;
+	data_ = static_cast<std::byte *>(address);
 	return 0;
 }
 
@@ -66,10 +78,18 @@ void Buffer::release()
 	free_memory();
 }
 
+void Buffer::recycle()
+{
+	if (data_ && !allocator_ && cache_->keep(data_, size_))
+		data_ = nullptr;
+	release();
+}
+
 void Buffer::swap(Buffer &other)
 {
 	std::swap(data_, other.data_);
 	std::swap(size_, other.size_);
+	std::swap(cache_, other.cache_);
 	std::swap(allocator_, other.allocator_);
 	std::swap(resource_, other.resource_);
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "buffer_cache.hh"
 #include "domain.hh"
 
 namespace ohca {
@@ -17,9 +18,13 @@ public:
 	~Buffer() { release(); }
 
 	// Zeroed and page aligned, rounded up to whole pages.  From the domain's own
-	// allocator if it has one (`domain` may be null).  Returns 0 or an errno value.
-	int allocate(std::size_t size, ProtectionDomain *domain, Resource resource);
+	// allocator if it has one (`domain` may be null); `cache` outlives the buffer.
+	// Returns 0 or an errno value.
+	int allocate(std::size_t size, BufferCache &cache, ProtectionDomain *domain, Resource resource);
 	void release();
+	// Likewise; it may become that of another queue.  Only once the kernel has said that its object is destroyed:
+	// a device that has not answered may still write to it.
+	void recycle();
 	void swap(Buffer &other);
 
 	std::byte *data() const { return data_; }
@@ -28,9 +33,11 @@ public:
 private:
 	void free_memory();
 	int allocate_custom(ProtectionDomain &domain, Resource resource, std::size_t page_size);
+	int map();
 
 	std::byte *data_ = nullptr;
 	std::size_t size_ = 0;
+	BufferCache *cache_ = nullptr;
 	ProtectionDomain *allocator_ = nullptr; // null: mmap
 	Resource resource_{};
 };

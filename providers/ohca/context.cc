@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <new>
 #include <sys/mman.h>
 
 using ohca::Context;
@@ -47,12 +48,14 @@ int ohca_context_init(verbs_context *verbs, int cmd_fd, const ohca_alloc_ucontex
 		return error;
 	}
 	pthread_mutex_init(&context.mutex, nullptr);
+	new (&context.buffers) ohca::BufferCache;
 	return 0;
 }
 
 void ohca_context_cleanup(verbs_context *verbs)
 {
 	auto &context = *reinterpret_cast<Context *>(verbs);
+	context.buffers.~BufferCache();
 	pthread_mutex_destroy(&context.mutex);
 	context.queue_pairs.~NumberTable();
 	context.shared_receive_queues.~NumberTable();

@@ -9,6 +9,7 @@
 
 #include <rdma/ohca_hw_io.h>
 
+#include "buffer_cache.hh"
 #include "number_table.hh"
 #include "shim.h"
 
@@ -27,6 +28,7 @@ struct Context {
 	NumberTable<QueuePair> queue_pairs;
 	NumberTable<SharedReceiveQueue> shared_receive_queues; // XRC ones
 	pthread_mutex_t mutex; // changes of the two
+	BufferCache buffers;
 
 	static Context &of(ibv_context *context)
 	{

@@ -32,10 +32,10 @@ int check(const Context &context, const ibv_cq_init_attr_ex &attr)
 	return 0;
 }
 
-int init_queue(CompletionQueue &cq, const Context &context, std::uint32_t depth)
+int init_queue(CompletionQueue &cq, Context &context, std::uint32_t depth)
 {
 	const std::size_t size = OHCA_CQ_RING_OFFSET + std::size_t{depth} * sizeof(ohca_cqe);
-	if (int error = cq.buffer.allocate(size, cq.domain, Resource::kCompletionQueueBuffer))
+	if (int error = cq.buffer.allocate(size, context.buffers, cq.domain, Resource::kCompletionQueueBuffer))
 		return error;
 	cq.record = reinterpret_cast<ohca_cq_record *>(cq.buffer.data());
 	cq.ring = reinterpret_cast<ohca_cqe *>(cq.buffer.data() + OHCA_CQ_RING_OFFSET);
@@ -123,7 +123,7 @@ int ohca_destroy_cq(ibv_cq *ibv_cq)
 	CompletionQueue &cq = CompletionQueue::of(ibv_cq);
 	if (int error = ohca_shim_destroy_cq(ibv_cq))
 		return error;
-	cq.buffer.release();
+	cq.buffer.recycle();
 	if (cq.domain)
 		cq.domain->release();
 	destroy(&cq);

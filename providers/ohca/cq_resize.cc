@@ -49,7 +49,7 @@ int move_to(CompletionQueue &cq, Buffer &fresh, std::uint32_t depth)
 int ohca_resize_cq(ibv_cq *ibv_cq, int cqe)
 {
 	CompletionQueue &cq = CompletionQueue::of(ibv_cq);
-	const Context &context = Context::of(ibv_cq->context);
+	Context &context = Context::of(ibv_cq->context);
 	if (!context.has_feature(OHCA_FEATURE_RESIZE))
 		return EOPNOTSUPP;
 	if (cqe <= 0 || static_cast<std::uint32_t>(cqe) > 1u << context.limits.log_max_cq_depth)
@@ -58,7 +58,7 @@ int ohca_resize_cq(ibv_cq *ibv_cq, int cqe)
 	// Outlives the lock: what it holds in the end is given back without it.
 	Buffer fresh;
 	const std::size_t size = OHCA_CQ_RING_OFFSET + std::size_t{depth} * sizeof(ohca_cqe);
-	if (int error = fresh.allocate(size, cq.domain, Resource::kCompletionQueueBuffer))
+	if (int error = fresh.allocate(size, context.buffers, cq.domain, Resource::kCompletionQueueBuffer))
 		return error;
 	LockGuard guard(cq.lock);
 	return move_to(cq, fresh, depth);

@@ -58,4 +58,12 @@ private:
 	SpinLock &lock_;
 };
 
+struct MutexGuard {
+	explicit MutexGuard(pthread_mutex_t &the_mutex) : mutex(the_mutex) { pthread_mutex_lock(&mutex); }
+	~MutexGuard() { pthread_mutex_unlock(&mutex); }
+	MutexGuard(const MutexGuard &) = delete;
+	MutexGuard &operator=(const MutexGuard &) = delete;
+	pthread_mutex_t &mutex;
+};
+
 } // namespace ohca

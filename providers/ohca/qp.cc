@@ -32,7 +32,7 @@ int init_queue(WorkQueue &queue, std::byte *ring, std::uint32_t depth, std::uint
 	return 0;
 }
 
-int init_queues(QueuePair &qp, const QueueLayout &layout)
+int init_queues(QueuePair &qp, Context &context, const QueueLayout &layout)
 {
 	qp.rq.is_receive = true;
 	if (int error = init_queue(qp.sq, nullptr, 0, 0, 0))
@@ -41,7 +41,7 @@ int init_queues(QueuePair &qp, const QueueLayout &layout)
 		return error;
 	if (!layout.size)
 		return 0;
-	if (int error = qp.buffer.allocate(layout.size, qp.domain, Resource::kQueuePairBuffer))
+	if (int error = qp.buffer.allocate(layout.size, context.buffers, qp.domain, Resource::kQueuePairBuffer))
 		return error;
 	std::byte *base = qp.buffer.data();
 	qp.record = reinterpret_cast<ohca_qp_record *>(base);
@@ -147,7 +147,7 @@ void withdraw(QueuePair &qp, Context &context)
 
 int plan(QueuePair &qp, ibv_context *context, const ibv_qp_init_attr_ex &attr, ohca_create_qp_req &request)
 {
-	const Context &owner = Context::of(context);
+	Context &owner = Context::of(context);
 	const QueueLayout layout = plan_qp(attr);
 	if (layout.size > UINT32_MAX) // offsets have 32 bits
 		return EINVAL;
@@ -155,7 +155,7 @@ int plan(QueuePair &qp, ibv_context *context, const ibv_qp_init_attr_ex &attr, o
 	init_parts(qp, owner, attr);
 	if (qp.domain)
 		qp.domain->acquire();
-	if (int error = init_queues(qp, layout))
+	if (int error = init_queues(qp, owner, layout))
 		return error;
 	request = make_request(qp, layout);
 	return 0;
@@ -258,6 +258,7 @@ int ohca::destroy_queue_pair(QueuePair &qp)
 		return error;
 	reset_queues(qp);
 	withdraw(qp, Context::of(qp.verbs.qp.context));
+	qp.buffer.recycle();
 	free_queue_pair(&qp);
 	return 0;
 }

@@ -49,10 +49,10 @@ std::uint32_t ring_offset(std::uint32_t stride)
 	return static_cast<std::uint32_t>(round_up(OHCA_RECORD_SIZE, stride));
 }
 
-int allocate(Buffer &buffer, const SharedReceiveQueue &srq, std::uint32_t depth)
+int allocate(Buffer &buffer, Context &context, const SharedReceiveQueue &srq, std::uint32_t depth)
 {
 	const std::size_t size = ring_offset(1u << srq.log_stride) + (std::size_t{depth} << srq.log_stride);
-	return buffer.allocate(size, srq.domain, Resource::kSharedReceiveQueueBuffer);
+	return buffer.allocate(size, context.buffers, srq.domain, Resource::kSharedReceiveQueueBuffer);
 }
 
 ohca_create_srq_req make_request(const Buffer &buffer, const SharedReceiveQueue &srq, std::uint32_t depth)
@@ -115,7 +115,7 @@ private:
 	std::uint32_t count_ = 0;
 };
 
-int init_queue(SharedReceiveQueue &srq, const Context &context, const ibv_srq_attr &attr)
+int init_queue(SharedReceiveQueue &srq, Context &context, const ibv_srq_attr &attr)
 {
 	const std::uint32_t depth = std::bit_ceil(attr.max_wr);
 	const std::uint32_t stride = receive_stride(attr.max_sge);
@@ -128,7 +128,7 @@ int init_queue(SharedReceiveQueue &srq, const Context &context, const ibv_srq_at
 	if (int error = tags.allocate(depth))
 		return error;
 	tags.give_to(srq);
-	if (int error = allocate(srq.buffer, srq, depth))
+	if (int error = allocate(srq.buffer, context, srq, depth))
 		return error;
 	use_buffer(srq, depth);
 	return 0;
@@ -213,7 +213,7 @@ void free_srq(SharedReceiveQueue *srq)
 // The device copies the WQEs that it has not taken, at the same indices.
 int resize(SharedReceiveQueue &srq, ibv_srq_attr &attr, int mask)
 {
-	const Context &context = Context::of(srq.verbs.srq.context);
+	Context &context = Context::of(srq.verbs.srq.context);
 	if (!context.has_feature(OHCA_FEATURE_RESIZE))
 		return EOPNOTSUPP;
 	if (!attr.max_wr || attr.max_wr > 1u << context.limits.log_max_srq_depth)
@@ -222,7 +222,7 @@ int resize(SharedReceiveQueue &srq, ibv_srq_attr &attr, int mask)
 	// Outlive the lock: what they hold in the end is given back without it.
 	Buffer fresh;
 	TagTables tags;
-	if (int error = allocate(fresh, srq, depth))
+	if (int error = allocate(fresh, context, srq, depth))
 		return error;
 	if (int error = tags.allocate(std::max(depth, srq.tag_count)))
 		return error;
@@ -303,6 +303,8 @@ int ohca_destroy_srq(ibv_srq *ibv_srq)
 	if (int error = ohca_shim_destroy_srq(ibv_srq))
 		return error;
 	withdraw(srq, Context::of(ibv_srq->context));
+	// Before the domain goes, whose allocator may take it back.
+	srq.buffer.recycle();
 	srq.domain->release();
 	free_srq(&srq);
 	return 0;

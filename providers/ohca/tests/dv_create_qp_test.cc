@@ -155,7 +155,7 @@ TEST_F(DirectCreate, DestroysWhenTheCompletionIsRead)
 	EXPECT_EQ(completion.error, 0);
 	EXPECT_EQ(completion.qp, nullptr);
 	EXPECT_EQ(fake_kernel.qps, 0);
-	EXPECT_EQ(fake_kernel.hidden_ranges, 1);
+	EXPECT_EQ(fake_kernel.hidden_ranges, 2); // the CQ's, and that of the next queue pair
 }
 
 TEST_F(DirectCreate, KeepsAQueuePairThatIsNotDestroyed)
