@@ -197,6 +197,38 @@ static void ohca_test_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch.result, -ENOMEM);
 }
 
+/* Those that do not fit into the interrupt are called from a thread, behind those that did. */
+static void ohca_test_long_callbacks(struct kunit *test)
+{
+	struct ohca_test_async *async = ohca_test_async_create(test);
+	struct ohca_test_op *ops = ohca_test_ops(test, async, 5);
+	unsigned long flags;
+	u32 i;
+
+	async->fake->held = true;
+	for (i = 0; i < 4; i++) {
+		ops[i].delay_us = OHCA_CALLBACK_BUDGET_NS / NSEC_PER_USEC * 2 / 3;
+		KUNIT_ASSERT_EQ(test, ohca_async_nop(&ops[i].op), 0);
+	}
+	/* One interrupt for all of them. */
+	local_irq_save(flags);
+	ohca_fake_answer_all(async->fake);
+	local_irq_restore(flags);
+	msleep(100);
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, ops[i].done, 1);
+		KUNIT_EXPECT_EQ(test, ops[i].number, i + 1);
+		KUNIT_EXPECT_EQ(test, ops[i].in_thread, i > 1);
+	}
+	/* There is time again. */
+	KUNIT_ASSERT_EQ(test, ohca_async_nop(&ops[4].op), 0);
+	ohca_fake_answer_all(async->fake);
+	msleep(100);
+	KUNIT_EXPECT_EQ(test, ops[4].done, 1);
+	KUNIT_EXPECT_FALSE(test, ops[4].in_thread);
+	KUNIT_EXPECT_EQ(test, async->soft, 0);
+}
+
 static struct kunit_case ohca_async_cases[] = {
 	KUNIT_CASE(ohca_test_once),
 	KUNIT_CASE(ohca_test_order),
@@ -205,6 +237,7 @@ static struct kunit_case ohca_async_cases[] = {
 	KUNIT_CASE(ohca_test_failure),
 	KUNIT_CASE(ohca_test_polled),
 	KUNIT_CASE(ohca_test_batch),
+	KUNIT_CASE(ohca_test_long_callbacks),
 	{}
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* KUnit tests: operations on a fake device, whose ends are counted. */
 
+#include <linux/delay.h>
+
 #include "fake_async.h"
 
 static void ohca_test_op_done(struct ohca_op *op)
@@ -10,6 +12,8 @@ static void ohca_test_op_done(struct ohca_op *op)
 	to->done++;
 	to->number = ++to->async->ended;
 	to->async->soft += !irqs_disabled();
+	to->in_thread = in_task();
+	udelay(to->delay_us);
 }
 
 static void ohca_test_async_close(void *data)

@@ -18,6 +18,8 @@ struct ohca_test_op {
 	struct ohca_test_async *async;
 	u32 done;
 	u32 number;			/* as which it has ended, from 1 */
+	u32 delay_us;			/* what the callback takes */
+	bool in_thread;			/* it was called there */
 };
 
 /* Undone at the end of the test, which ends if this fails. */
