@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// The lock of one queue.  It is held for tens of nanoseconds, so waiting means
+// SpinLock: the lock of one queue.  It is held for tens of nanoseconds, so waiting means
 // spinning; objects that the application promised to use from one thread
 // (thread domain, IBV_CREATE_CQ_ATTR_SINGLE_THREADED) do not take it at all.
 #pragma once
 
 #include <cstdint>
+#include <pthread.h>
 #include <sched.h>
 
 namespace ohca {
@@ -58,6 +59,7 @@ private:
 	SpinLock &lock_;
 };
 
+// For what takes longer, and no work request needs.
 struct MutexGuard {
 	explicit MutexGuard(pthread_mutex_t &the_mutex) : mutex(the_mutex) { pthread_mutex_lock(&mutex); }
 	~MutexGuard() { pthread_mutex_unlock(&mutex); }

@@ -78,7 +78,7 @@ struct ohca_op_ends {
 	bool delivering;	/* somebody does: callbacks run one at a time */
 	u64 window_start_ns;	/* the hard interrupt's budget counts from here */
 	u64 spent_ns;		/* of that, since then */
-	struct work_struct rest;	/* in dev->callback_wq: what has not fitted into the budget */
+	struct work_struct rest;	/* in dev->callback_wq: what exceeds the budget */
 	struct irq_work work;	/* for those who find ends outside of the event handler */
 };
 

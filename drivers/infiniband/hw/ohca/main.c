@@ -182,7 +182,7 @@ static int ohca_register(struct ohca_dev *dev, const char *name)
 
 int ohca_workqueues_alloc(struct ohca_dev *dev, const char *name)
 {
-	/* Input and output of others may wait for either, and that memory be given back for them. */
+	/* Memory may not come free before a file system or disk has been served by either. */
 	dev->wq = alloc_workqueue("ohca-%s", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, name);
 	/* On the processor of the interrupt. */
 	dev->callback_wq = alloc_workqueue("ohca-callback-%s", WQ_HIGHPRI | WQ_MEM_RECLAIM, 1,
