@@ -85,16 +85,20 @@ def _subsystem():
     return None
 
 
-def _find(pattern):
-    folder = _subsystem()
+def _find(folder, pattern):
     names = [name for name in os.listdir(folder) if re.fullmatch(pattern, name)] if folder else []
     return names[0] if names else None
 
 
 def controller():
     """Its folder in sysfs, or None."""
-    name = _find(r"nvme\d+")
+    name = _find(_subsystem(), r"nvme\d+")
     return name and f"/sys/class/nvme/{name}"
+
+
+def _disk():
+    """The subsystem's or, in a kernel without multipath such as the debug kernel, the controller's."""
+    return _find(_subsystem(), r"nvme\d+n\d+") or _find(controller(), r"nvme\d+n\d+")
 
 
 def state():
@@ -113,7 +117,7 @@ def connect(address, queues=4):
     run("nvme", "connect", "-n", "ram", "-i", str(queues), *where, deadline=60)
 
     def appeared():
-        name = _find(r"nvme\d+n\d+")
+        name = _disk()
         return name and os.path.exists(f"/dev/{name}") and f"/dev/{name}"
 
     return wait_for("the block device of the connection", appeared)
