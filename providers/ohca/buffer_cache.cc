@@ -16,7 +16,8 @@ BufferCache::BufferCache() : owner_(getpid())
 
 BufferCache::~BufferCache()
 {
-	while (count_) {
+	// A child may have something else there by now.
+	while (count_ && getpid() == owner_) {
 		const Entry &entry = entries_[--count_];
 		ohca_shim_dofork(entry.data, entry.size);
 		munmap(entry.data, entry.size);

@@ -3,6 +3,7 @@
 // Memory of destroyed queues, for new ones.
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,16 +72,20 @@ TEST_F(BufferCacheTest, KeepsFourMebibytesAtMost)
 // A child does not have the pages that are hidden from it.
 TEST_F(BufferCacheTest, DoesNothingInAChild)
 {
-	BufferCache cache;
-	EXPECT_TRUE(cache.keep(map_hidden(kPage), kPage));
-	std::byte *other = map_hidden(kPage);
+	std::optional<BufferCache> cache(std::in_place);
+	std::byte *kept = map_hidden(kPage), *other = map_hidden(kPage);
+	EXPECT_TRUE(cache->keep(kept, kPage));
 	const pid_t child = fork();
-	if (child == 0)
-		std::_Exit(cache.take(kPage) == nullptr && !cache.keep(other, kPage) ? 0 : 1);
+	if (child == 0) {
+		const bool is_idle = cache->take(kPage) == nullptr && !cache->keep(other, kPage);
+		cache.reset();
+		*kept = std::byte{1}; // what is at this address is the child's, and still there
+		std::_Exit(is_idle ? 0 : 1);
+	}
 	int status = -1;
 	ASSERT_EQ(waitpid(child, &status, 0), child);
 	EXPECT_EQ(status, 0);
-	EXPECT_TRUE(cache.keep(other, kPage));
+	EXPECT_TRUE(cache->keep(other, kPage));
 }
 
 TEST_F(BufferCacheTest, NextQueuePairFindsEmptyQueues)
