@@ -12,19 +12,7 @@ _PATTERN = re.compile(
 _HARMLESS = re.compile(rb"DMA-API: (?:preallocated|debugging enabled)|Command line:")
 
 
-# Memory of different mappings that shares a cache line, where these are its owner's and no driver can help it:
-# applications may register the same memory twice, which ib_umem maps twice, and nvme_rdma's completions are
-# smaller than a line. The report goes on to the line that says where the first mapping was made.
-_OVERLAP = re.compile(rb"DMA-API: [^\n]*cacheline tracking EEXIST.*?DMA-API: Mapped at:", re.DOTALL)
-_MAPPERS = (b"ib_umem_get", b"nvme_rdma_alloc_qe")
-
-
-def _without_overlaps(console):
-    return _OVERLAP.sub(lambda report: b"" if any(name in report.group() for name in _MAPPERS) else report.group(),
-                        console)
-
-
 def find(console):
     """Lines of the console log (bytes) that are complaints."""
-    return [line for line in _without_overlaps(console).splitlines()
+    return [line for line in console.splitlines()
             if _PATTERN.search(line) and not _HARMLESS.search(line)]
