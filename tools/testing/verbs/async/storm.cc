@@ -54,6 +54,8 @@ class Storm {
 		return failed;
 	}
 
+	bool has_succeeded() const { return succeeded_ > 0; }
+
 	void drain()
 	{
 		const Deadline deadline(kDrainSeconds);
@@ -244,9 +246,11 @@ int run_storm(const std::string &device)
 	Storm storm(device);
 	std::setvbuf(stdout, nullptr, _IOLBF, 0);
 	std::printf("storm\n");
-	while (storm.submit_all()) {
-		if (storm.take(100))
-			break;
+	bool blows = false;
+	while (storm.submit_all() && !storm.take(100)) {
+		if (!blows && storm.has_succeeded())
+			std::printf("blows\n");
+		blows = storm.has_succeeded();
 	}
 	storm.drain();
 	return 0;
