@@ -54,10 +54,11 @@ public:
 	}
 
 private:
-	// Traps: microseconds.  Any value does.
+	// Traps: microseconds.  Any value does, and several threads may write it at once.
 	[[gnu::cold, gnu::noinline]] void kick() const
 	{
-		*const_cast<volatile std::uint32_t *>(kick_ + OHCA_KICK_OFF / sizeof(*kick_)) = 1;
+		volatile std::uint32_t *const kick = kick_ + OHCA_KICK_OFF / sizeof(*kick_);
+		__atomic_store_n(kick, 1, __ATOMIC_RELAXED);
 	}
 
 	ohca_uar *uar_ = nullptr;
