@@ -263,6 +263,64 @@ TEST(Engine, FailureOfOneFunctionIsItsOwn) // OHCA-RST-D10, OHCA-RST-D12
 	EXPECT_TRUE(net.cq(1).poll());
 }
 
+// Data that is on its way to the second function and from it, and a request for more.
+struct Traffic {
+	static constexpr uint32_t kLength = 4 << 20;
+
+	explicit Traffic(Loopback &net)
+	{
+		auto [a, b] = net.connected_pair(0, 1);
+		uint64_t memory[2];
+		uint32_t keys[2];
+		for (uint32_t i = 0; i < 2; i++) {
+			memory[i] = net[i].allocate(2 * kLength);
+			keys[i] = net[i].register_memory(net.pd(i), memory[i], 2 * kLength);
+			std::memset(net[i].host(memory[i]), 0x5a, kLength);
+		}
+		net[1].completion_eq.arm();
+		net.cq(1).arm(OHCA_CQ_ARM_NEXT);
+		net.write(a, memory[0], keys[0], memory[1] + kLength, keys[1], kLength);
+		net.write(b, memory[1], keys[1], memory[0] + kLength, keys[0], kLength);
+		a.ring();
+		b.ring();
+		net.engine.run(net.now);
+		last_byte = memory[1] + 2 * kLength - 1;
+		net.write(b, memory[1], keys[1], memory[0], keys[0], 1);
+		sender = b;
+	}
+
+	uint64_t last_byte;
+	FakeQp sender;
+};
+
+// OHCA-RST-D2
+TEST(Engine, FunctionThatIsOutOfServiceIsSilent)
+{
+	FakeOptions options;
+	options.memory_size = uint64_t{16} << 20;
+	for (const bool fails : {true, false}) {
+		Loopback net(2, options);
+		Traffic traffic(net);
+		if (fails) {
+			net[1].cmdq_record().producer += 1000;
+			net[1].ring_commands();
+			while (net.engine.failure(1) == OHCA_FAIL_NONE)
+				ASSERT_TRUE(net.engine.run(net.now));
+		} else {
+			net.engine.reset(1);
+		}
+		EXPECT_EQ(net[1].at<uint8_t>(traffic.last_byte), 0u) << "there is nothing left to come";
+		net[1].interrupts.raised.clear();
+		const std::span memory(net[1].host(options.bus_base), options.memory_size);
+		const std::vector<std::byte> before(memory.begin(), memory.end());
+		traffic.sender.ring();
+		net[1].ring_commands();
+		net.advance(1'000'000'000);
+		EXPECT_TRUE(std::equal(memory.begin(), memory.end(), before.begin())) << fails;
+		EXPECT_TRUE(net[1].interrupts.raised.empty()) << fails;
+	}
+}
+
 TEST(Engine, RaisesEachVectorOncePerPass)
 {
 	Loopback net(1);

@@ -239,7 +239,7 @@ static void ohca_test_duplicate(struct kunit *test)
 	ohca_expect_idle(test, fake);
 }
 
-/* OHCA-CMD-H4 */
+/* OHCA-CMD-H4 OHCA-GEN-H3 */
 static void ohca_test_garbage(struct kunit *test)
 {
 	static const u16 slots[] = { 0, 1, OHCA_TEST_DEPTH - 1, OHCA_TEST_DEPTH, 0x7fff, U16_MAX };

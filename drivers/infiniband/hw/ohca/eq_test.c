@@ -122,7 +122,7 @@ static void ohca_test_wrap(struct kunit *test)
 	}
 }
 
-/* OHCA-EQ-H4 */
+/* OHCA-EQ-H4 OHCA-GEN-H3 */
 static void ohca_test_eq_garbage(struct kunit *test)
 {
 	static const u32 numbers[] = { 0, 1, OHCA_TEST_CQN + 1, 0xffffff, 0x1000000, U32_MAX };

@@ -22,7 +22,8 @@ def definitions(tree):
 
 
 def is_test(file):
-    return '/tests/' in file or (file.startswith('tools/testing/') and not file.startswith(SELF))
+    # in order: unit tests of the device and the provider, of the driver (KUnit), what runs in guests
+    return '/tests/' in file or file.endswith('_test.c') or (file.startswith('tools/testing/') and not file.startswith(SELF))
 
 
 def is_code(tree, file):
