@@ -178,6 +178,7 @@ TEST_F(CqControl, ModifyWhileAnEventIsHeld)
 	EXPECT_EQ(events(), 1u);
 }
 
+// OHCA-EQ-D7
 TEST_F(CqControl, NobodyWaitsForACqThatIsGone)
 {
 	FakeFunction::must(moderate(100, 50));

@@ -242,7 +242,7 @@ static void ohca_test_device_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(fake->uars[0].device_state), OHCA_UAR_DEVICE_FAILED);
 }
 
-/* Unplugged: all registers read ones, and no interrupt ever comes. */
+/* OHCA-PCI-H5: unplugged: all registers read ones, and no interrupt ever comes. */
 static void ohca_test_device_gone(struct kunit *test)
 {
 	struct ohca_test_context *context = ohca_test_context_create(test);

@@ -73,7 +73,7 @@ static void ohca_test_create_qp(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ohca_test_le32(in, 60), 0);
 }
 
-/* A device that promises everything there is. */
+/* OHCA-CMD-H8 OHCA-GEN-H3: a device that promises everything there is. */
 static void ohca_test_promises(struct kunit *test)
 {
 	struct ohca_fake_device *fake = ohca_fake_device_enable(test);

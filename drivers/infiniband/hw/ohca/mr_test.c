@@ -3,6 +3,7 @@
 
 #include "fake_verbs.h"
 
+/* OHCA-MEM-H4 */
 static void ohca_test_consumer_key(struct kunit *test)
 {
 	struct ohca_fake_device *fake = ohca_fake_device_create(test);
